@@ -1,0 +1,59 @@
+# `make help` lists what there is. Everything runs in .venv, made here on first use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench torture lock clean
+
+help:  ## List the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.installed  ## Install into .venv and show the main job in the terminal
+	@$(BIN)/python examples/demo.py
+
+test: lint  ## Install what the tests need, then ruff, mypy and pytest
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
+	$(BIN)/python benchmarks/write.py
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/export.py
+
+torture: $(VENV)/.installed-dev  ## The long crash and contention runs (about half an hour)
+	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py
+
+lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
+	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	    --no-emit-index-url --no-emit-find-links --no-annotate --upgrade pyproject.toml -o requirements.lock
+	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	    --no-emit-index-url --no-emit-find-links --no-annotate --upgrade --extra dev pyproject.toml -o requirements-dev.lock
+
+clean:  ## Remove .venv and every cache
+	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "Hardwon needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 …" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	    || { echo "Python has no venv module here; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.made requirements.lock pyproject.toml
+	@echo "Installing into $(VENV) …"
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.made requirements-dev.lock pyproject.toml
+	@echo "Installing the development tools into $(VENV) …"
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@

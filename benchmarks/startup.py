@@ -1,0 +1,62 @@
+"""How long a newcomer's first line takes: `import hardwon`, then opening a memory of 100,000 records and one `get`.
+
+Everything is compiled first; each measurement is a fresh process, and the median counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from hardwon import Memory
+from write import experiences
+
+IMPORT_MS_MAX = 150.0
+OPEN_AND_GET_MS_MAX = 50.0
+
+CODE = """
+import sys, time
+start = time.perf_counter()
+import hardwon
+imported = time.perf_counter()
+memory = hardwon.Memory(sys.argv[1])
+assert memory.get(sys.argv[2]) is not None
+print((imported - start) * 1e3, (time.perf_counter() - imported) * 1e3)
+"""
+
+
+def measure(location: str, record_id: str, rounds: int) -> tuple[float, float]:
+    with tempfile.TemporaryDirectory() as compiled:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        runs = []
+        for turn in range(rounds + 1):
+            done = subprocess.run(
+                [sys.executable, "-c", CODE, location, record_id], env=environment, check=True, capture_output=True, text=True
+            )
+            if turn:  # the first one compiles
+                runs.append([float(part) for part in done.stdout.split()])
+    imports, opens = zip(*runs, strict=True)
+    return statistics.median(imports), statistics.median(opens)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        with Memory(folder) as memory:
+            ids = memory.add_many(experiences(options.records, seed=1))
+        importing, opening = measure(folder, ids[len(ids) // 2], options.rounds)
+    print(f"import hardwon               {importing:9.1f} ms (at most {IMPORT_MS_MAX})")
+    print(f"open {options.records} records, one get {opening:9.1f} ms (at most {OPEN_AND_GET_MS_MAX})")
+    raise SystemExit(0 if importing <= IMPORT_MS_MAX and opening <= OPEN_AND_GET_MS_MAX else "a bound was missed")
+
+
+if __name__ == "__main__":
+    main()

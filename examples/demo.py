@@ -1,0 +1,73 @@
+"""The main job in one minute: record what was tried, ask before the next attempt. Run it with `make demo`."""
+
+from __future__ import annotations
+
+import tempfile
+import textwrap
+
+from hardwon import Experience, Memory
+
+
+def say(title: str) -> None:
+    print(f"\n{title}\n{'-' * len(title)}")
+
+
+def outcome_of(record: object) -> str:
+    return record.outcome if isinstance(record, Experience) else type(record).__name__.lower()
+
+
+def main() -> None:
+    folder = tempfile.mkdtemp(prefix="hardwon-demo-")
+    with Memory(folder) as memory:
+        say("An agent works on a payment service, and records what it tries")
+        tried = [
+            memory.remember(
+                "Charging a card twice: retried charge() in src/billing/charge.py without an idempotency key, "
+                "customers were billed twice (StripeError: duplicate)",
+                "failure", "code_interpreter", error_type="logic", tags=["billing"],
+            ),
+            memory.remember(
+                "Fixed double charges in src/billing/charge.py by passing an idempotency key derived from the order id",
+                "success", "code_interpreter", task_type="debug", tags=["billing"],
+            ),
+            memory.remember(
+                "TypeError: 'NoneType' object is not subscriptable in parse_webhook(): Stripe sends data.object=null for pings",
+                "failure", "code_interpreter", error_type="runtime",
+            ),
+            memory.remember("Stripe's docs on webhook signatures were behind a bot check",
+                            "failure", "web_search", reason="blocked"),
+            memory.remember("The team wants integration tests to run against the sandbox, never with mocks",
+                            "learning", insight_type="preference"),
+            memory.record_fix(
+                {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "review bot gives no answer within 30 s"},
+                fix_success=True, verification_success=True, analysis="the model was swapped out between two requests",
+                fix_commands=["ollama run qwen2.5:7b --keepalive 1h"], fixer_type="claude",
+            ),
+        ]  # fmt: skip
+        for record in tried:
+            print(f"  {outcome_of(record):8} {record.id}")
+
+        say("A secret that slips into a note never reaches the disk")
+        leaky = memory.remember(
+            "Deployed with STRIPE_KEY=" + "sk_" + "live_" + "51HardwonDemoKeyThatIsNotReal00", "success", "file_operation"
+        )
+        print(f"  {leaky.content}\n  redacted: {leaky.redacted}")
+
+        for question in ("customers were charged twice in charge.py", "NoneType in the webhook parser"):
+            say(f"Before the next attempt, it asks: {question}")
+            for hit in memory.recall(question, k=3):
+                record = hit.record
+                status = record.metadata.validation.status
+                print(f"  {hit.score:5.2f}  {outcome_of(record)} ({status}, by {record.metadata.source.author})")
+                text = record.content if isinstance(record, Experience) else str(record)
+                print(textwrap.indent(textwrap.fill(text, 90), " " * 9))
+
+        say("Where it is kept")
+        stats = memory.stats()
+        print(f"  {stats.records} records in {stats.location} ({stats.size_bytes // 1024} KiB, one SQLite file)")
+        print(f"  by outcome: {dict(stats.by_outcome)}")
+        print(f"  doctor: {'all well' if memory.doctor().ok else memory.doctor()}")
+
+
+if __name__ == "__main__":
+    main()

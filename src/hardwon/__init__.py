@@ -1,0 +1,45 @@
+"""Experience memory for AI agents: what was tried, how it turned out, and what to do next time."""
+
+from hardwon.errors import HardwonError as HardwonError
+from hardwon.memory import Memory as Memory
+from hardwon.model import AgentDBMetadata as AgentDBMetadata
+from hardwon.model import AtomicFact as AtomicFact
+from hardwon.model import Entities as Entities
+from hardwon.model import Episode as Episode
+from hardwon.model import Experience as Experience
+from hardwon.model import Fact as Fact
+from hardwon.model import Fix as Fix
+from hardwon.model import Issue as Issue
+from hardwon.model import Metadata as Metadata
+from hardwon.model import MistakeCard as MistakeCard
+from hardwon.model import ReasoningTrajectory as ReasoningTrajectory
+from hardwon.model import SolutionPattern as SolutionPattern
+from hardwon.model import Source as Source
+from hardwon.model import Step as Step
+from hardwon.model import Trajectory as Trajectory
+from hardwon.model import json_schema as json_schema
+from hardwon.recall.hit import Hit as Hit
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AgentDBMetadata",
+    "AtomicFact",
+    "Entities",
+    "Episode",
+    "Experience",
+    "Fact",
+    "Fix",
+    "HardwonError",
+    "Hit",
+    "Issue",
+    "Memory",
+    "Metadata",
+    "MistakeCard",
+    "ReasoningTrajectory",
+    "SolutionPattern",
+    "Source",
+    "Step",
+    "Trajectory",
+    "json_schema",
+]

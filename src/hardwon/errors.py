@@ -1,0 +1,88 @@
+"""Every error a caller can meet. Each message says what is wrong and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+VALUE_CHARS_SHOWN = 80
+
+
+class HardwonError(Exception):
+    """The base of all of them: `except HardwonError` catches whatever this package raises on purpose."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with an input: where it is, what was given, what is allowed."""
+
+    field: str
+    value: object
+    allowed: str
+
+    def __str__(self) -> str:
+        shown = repr(self.value)
+        if len(shown) > VALUE_CHARS_SHOWN:
+            shown = shown[:VALUE_CHARS_SHOWN] + "…"
+        return f"{self.field}: {shown} is not allowed; allowed: {self.allowed}"
+
+
+class InvalidInputError(HardwonError, ValueError):
+    """The input breaks a rule; nothing was changed. `field`, `value` and `allowed` tell the first problem,
+    `problems` all of them, `where` the file and line they came from (empty for a call)."""
+
+    def __init__(self, problems: Sequence[Problem], where: str = "") -> None:
+        self.problems = list(problems)
+        self.where = where
+        first = self.problems[0]
+        self.field, self.value, self.allowed = first.field, first.value, first.allowed
+        prefix = f"{where}: " if where else ""
+        super().__init__(prefix + "; ".join(str(problem) for problem in self.problems))
+
+    @classmethod
+    def one(cls, field: str, value: object, allowed: str) -> InvalidInputError:
+        return cls([Problem(field, value, allowed)])
+
+
+class UnknownRecordError(HardwonError, LookupError):
+    """No record of this project has that id."""
+
+
+class ConflictError(HardwonError):
+    """A record with this id is already kept and says something else. Records are append-only."""
+
+
+class StorageError(HardwonError):
+    """Where the memory is kept does not do what it should."""
+
+
+class BusyError(StorageError):
+    """Another process held the write lock for longer than the busy timeout."""
+
+
+class FullError(StorageError):
+    """The disk, or the bound on the memory's size, has no room. Nothing acknowledged was lost."""
+
+
+class DamagedError(StorageError):
+    """The file is a memory but its contents are not what was written."""
+
+
+class ForeignFileError(StorageError):
+    """The file exists and is not a Hardwon memory. It was left as it is."""
+
+
+class NewerFileError(StorageError):
+    """The file was written by a newer version of this program."""
+
+
+class PlaceError(StorageError):
+    """A memory cannot be kept at this place."""
+
+
+class ClosedError(StorageError):
+    """The memory was closed."""
+
+
+class NearlyFullWarning(UserWarning):
+    """The memory comes close to the bound on its size."""

@@ -1,0 +1,298 @@
+"""What the fields of a record may hold: times, ids, texts, numbers, free-form JSON; and errors that say so. No I/O."""
+
+from __future__ import annotations
+
+import math
+import os
+import unicodedata
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError, Problem
+
+# --- ids and time -----------------------------------------------------------------------------------------------
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_TIME_ALLOWED: Final = (
+    "an ISO 8601 time with a zone (2026-01-31T12:00:00Z), a datetime with tzinfo, or whole milliseconds since 1970 (UTC)"
+)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def to_us(time: datetime) -> int:
+    """Microseconds since 1970, exact."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def from_us(at_us: int) -> datetime:
+    return _EPOCH + at_us * _MICROSECOND
+
+
+def new_id(at: datetime | None = None) -> str:
+    """A UUIDv7: sorts by time, unique without asking anyone."""
+    at_ms = to_us(at or now()) // 1000
+    tail = os.urandom(10)
+    number = (at_ms & 0xFFFF_FFFF_FFFF) << 80 | int.from_bytes(tail, "big")
+    number = number & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
+    text = f"{number:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def parse_time(value: object) -> datetime:
+    """What a caller may give as a time, as UTC. Times without a zone are refused: their meaning is a guess."""
+    time: datetime | None = None
+    try:
+        if isinstance(value, datetime):
+            time = value
+        elif isinstance(value, str):
+            time = datetime.fromisoformat(value)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            time = _EPOCH + timedelta(milliseconds=value)
+        if time is not None and time.tzinfo is not None:
+            time = time.astimezone(UTC)
+            if time >= _EPOCH:
+                return time
+    except (ValueError, OverflowError):
+        pass
+    raise refuse(_TIME_ALLOWED)
+
+
+def refuse(allowed: str, **culprit: object) -> PydanticCustomError:
+    """`culprit` is one field with its value, for rules that look at more than one field."""
+    return PydanticCustomError("allowed", "{allowed}", {"allowed": allowed, "culprit": culprit})
+
+
+# --- field types ------------------------------------------------------------------------------------------------
+
+
+def _check_text(text: str) -> str:
+    if "\0" in text:
+        raise refuse("text without NUL characters")
+    return text
+
+
+def check_not_blank(text: str) -> str:
+    if not text or text.isspace():
+        raise refuse("text that is not blank")
+    return text
+
+
+def check_name(text: str) -> str:
+    # A line break or control character in a short name is never meant, and could forge a line where the name is shown.
+    if not text.isprintable() and any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
+        raise refuse("a single line without control characters")
+    return text
+
+
+def _check_unit(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value) + 0.0  # -0.0 and 0.0 must not be two scores
+    raise refuse("a finite number from 0 to 1")
+
+
+def _check_finite(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number):
+            return number + 0.0
+    raise refuse("a finite number")
+
+
+def _check_duration(value: object) -> float:
+    number = _check_finite(value)
+    if number < 0:
+        raise refuse("a finite number of seconds, 0 or more")
+    return number
+
+
+def _check_bool(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise refuse("true or false")
+
+
+def _check_count(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limits.JSON_INT_ABS_MAX:
+        return value
+    raise refuse("a whole number, 0 or more")
+
+
+def _check_id(value: object) -> str:
+    if isinstance(value, str | uuid.UUID):
+        try:
+            return str(uuid.UUID(str(value)))
+        except ValueError:
+            pass
+    raise refuse("a UUID")
+
+
+def check_json(value: object, depth: int = 0) -> object:
+    """Free-form values must come back from JSON exactly as they went in."""
+    if isinstance(value, list | dict):
+        if depth >= limits.JSON_DEPTH_MAX:
+            raise refuse(f"values nested at most {limits.JSON_DEPTH_MAX} deep")
+        for item in value if isinstance(value, list) else (*value.keys(), *value.values()):
+            check_json(item, depth + 1)
+        if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
+            raise refuse("objects whose keys are text")
+    else:
+        _check_json_leaf(value)
+    return value
+
+
+def _check_json_leaf(value: object) -> None:
+    if isinstance(value, str):
+        _check_surrogates(value)
+        if len(value) > limits.TEXT_CHARS_MAX:
+            raise refuse(f"text of at most {limits.TEXT_CHARS_MAX} characters")
+        _check_text(value)
+    elif isinstance(value, bool) or value is None:
+        pass
+    elif isinstance(value, int):
+        if abs(value) > limits.JSON_INT_ABS_MAX:
+            raise refuse("whole numbers of at most 64 bits")
+    elif not isinstance(value, float):
+        raise refuse("JSON values: null, true, false, numbers, text, lists, objects")
+    elif not math.isfinite(value):
+        raise refuse("finite numbers")
+
+
+def _check_surrogates(text: str) -> None:
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise refuse("text that UTF-8 can encode (no lone surrogates)") from None
+
+
+def check_keys(extra: dict[str, Any]) -> None:
+    if len(extra) > limits.EXTRA_KEYS_MAX:
+        raise refuse(f"at most {limits.EXTRA_KEYS_MAX} extra keys")
+    for key, value in extra.items():
+        if not key or len(key) > limits.KEY_CHARS_MAX or not key.isprintable():
+            raise refuse(f"extra keys named by 1 to {limits.KEY_CHARS_MAX} printable characters")
+        try:
+            check_json(value)
+        except PydanticCustomError as error:
+            raise refuse(error.message(), **{key: value}) from None
+
+
+def open_set(known: tuple[str, ...]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "minLength": 1, "examples": list(known)})
+
+
+Text = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX), AfterValidator(_check_text)]
+Prose = Annotated[Text, AfterValidator(check_not_blank)]
+Name = Annotated[str, Field(strict=True, max_length=limits.NAME_CHARS_MAX), AfterValidator(check_name)]
+RequiredName = Annotated[Name, AfterValidator(check_not_blank)]
+Unit = Annotated[float, Field(ge=0, le=1), BeforeValidator(_check_unit)]
+Finite = Annotated[float, BeforeValidator(_check_finite)]
+Seconds = Annotated[float, Field(ge=0), BeforeValidator(_check_duration)]
+Count = Annotated[int, Field(ge=0), BeforeValidator(_check_count)]
+Flag = Annotated[bool, BeforeValidator(_check_bool)]
+Scalar = Annotated[str | int | float | bool | None, BeforeValidator(check_json)]
+Time = Annotated[
+    datetime,
+    BeforeValidator(parse_time),
+    WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer", "minimum": 0}]}),
+]
+RecordId = Annotated[str, BeforeValidator(_check_id), WithJsonSchema({"type": "string", "format": "uuid"})]
+JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
+Names = Annotated[list[RequiredName], Field(max_length=limits.ITEMS_MAX)]
+Texts = Annotated[list[Text], Field(max_length=limits.ITEMS_MAX)]
+
+
+# --- errors that speak our language -----------------------------------------------------------------------------
+
+ABSENT: Final = "(absent)"
+
+_ALLOWED_BY_TYPE: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
+    "missing": lambda _: "a value; this field is required",
+    "extra_forbidden": lambda _: "no such field",
+    "string_unicode": lambda _: "text that UTF-8 can encode (no lone surrogates)",
+    "string_type": lambda _: "text",
+    "string_too_long": lambda ctx: f"text of at most {ctx['max_length']} characters",
+    "too_long": lambda ctx: f"at most {ctx['max_length']} items",
+    "literal_error": lambda ctx: f"{ctx['expected']}",
+    "list_type": lambda _: "a list",
+    "dict_type": lambda _: "an object",
+    "allowed": lambda ctx: str(ctx["allowed"]),
+}
+
+
+def problems_of(error: ValidationError) -> list[Problem]:
+    """What pydantic found, as problems that name the field, the value and what is allowed."""
+    found = []
+    for item in error.errors(include_url=False):
+        context = item.get("ctx", {})
+        say = _ALLOWED_BY_TYPE.get(item["type"])
+        allowed = say(context) if say else item["msg"]
+        path = [str(part) for part in item["loc"]]
+        value = ABSENT if item["type"] == "missing" else item["input"]
+        for name, culprit in context.get("culprit", {}).items():
+            path, value = [*path, name], culprit
+        found.append(Problem(".".join(path) or "record", value, allowed))
+    return found
+
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # the same class; it has no public name
+
+
+class _RaisesTypedErrors(ModelMetaclass):
+    # Hidden from type checkers, which would otherwise lose the constructor's own signature.
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805  # a metaclass
+            try:
+                return super().__call__(*args, **fields)
+            except ValidationError as error:
+                raise InvalidInputError(problems_of(error)) from None
+
+
+class Model(BaseModel, metaclass=_RaisesTypedErrors):
+    """What every model here shares: immutable, no unknown fields, errors of our own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        try:
+            return super().model_validate(obj, **options)
+        except ValidationError as error:
+            raise InvalidInputError(problems_of(error)) from None
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        try:
+            return super().model_validate_json(json_data, **options)
+        except ValidationError as error:
+            raise InvalidInputError(problems_of(error)) from None
+
+    def altered(self, **changes: Any) -> Self:
+        """A copy with other values, which must be valid already. `model_copy` at a third of its price: writes need it."""
+        twin = object.__new__(type(self))
+        object.__setattr__(twin, "__dict__", {**self.__dict__, **changes})
+        object.__setattr__(twin, "__pydantic_fields_set__", self.__pydantic_fields_set__)
+        object.__setattr__(twin, "__pydantic_extra__", self.__pydantic_extra__)
+        object.__setattr__(twin, "__pydantic_private__", None)
+        return twin
+
+    def to_json(self) -> str:
+        """One line of JSON, absent optional fields left out."""
+        return self.model_dump_json(exclude_none=True)

@@ -1,0 +1,83 @@
+"""A record without its secrets."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel
+
+from hardwon import limits
+from hardwon.govern.redaction import names_secret, redact, redact_json
+from hardwon.model import Experience, Metadata, Record, safe_summary
+
+R = TypeVar("R", bound=Record)
+
+_KEPT_AS_IT_IS: Final = ("id", "kind", "redacted")
+_BETWEEN_FIELDS: Final = "\n\0\n"  # NUL is in no field: whatever matches across it is looked at again field by field
+
+
+def without_secrets(record: R) -> R:
+    """The same record where there is nothing to hide; else one whose secrets are placeholders, and that names their labels."""
+    texts: list[str] = []
+    suspicious = _collect(record, texts)
+    if suspicious or redact(_BETWEEN_FIELDS.join(texts))[1]:
+        return _cleaned(record)
+    return record
+
+
+def _collect(model: BaseModel, texts: list[str]) -> bool:
+    """Gathers every text of a model; whether a key of a free-form object in it names a secret."""
+    suspicious = bool(model.__pydantic_extra__) and _collect_json(model.__pydantic_extra__, texts)
+    for name, value in model.__dict__.items():
+        if isinstance(value, str):
+            if name not in _KEPT_AS_IT_IS:
+                texts.append(value)
+        elif isinstance(value, Metadata):
+            source, moment, validation = value.source, value.context, value.validation
+            texts += (source.id, source.author, moment.git_branch, validation.verification_id or "", *value.tags)
+            texts += [file.path for file in moment.related_files]
+        elif isinstance(value, BaseModel):
+            suspicious |= _collect(value, texts)
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, BaseModel):
+                    suspicious |= _collect(item, texts)
+                else:
+                    texts.append(item)
+        elif isinstance(value, dict):
+            suspicious |= _collect_json(value, texts)
+    return suspicious
+
+
+def _collect_json(value: Any, texts: list[str]) -> bool:
+    if isinstance(value, str):
+        texts.append(value)
+        return False
+    suspicious = False
+    if isinstance(value, list):
+        for item in value:
+            suspicious |= _collect_json(item, texts)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            texts.append(key)
+            suspicious |= _collect_json(item, texts) or names_secret(key)
+    return suspicious
+
+
+def _cleaned(record: R) -> R:
+    data = record.model_dump(mode="json", exclude_none=True)
+    kept = {name: data.pop(name) for name in _KEPT_AS_IT_IS if name in data}
+    project = data["metadata"].pop("project_id")
+    if isinstance(record, Experience) and record.summary == _generated_summary(record.content):
+        del data["summary"]  # it may hold the beginning of the secret: made anew from the cleaned content
+    cleaned, labels = redact_json(data)
+    if not labels:
+        return record
+    assert isinstance(cleaned, dict)  # noqa: S101  # for type checkers: an object stays an object
+    cleaned["metadata"] = cleaned["metadata"] | {"project_id": project}
+    found = sorted({*labels, *(record.redacted or ())})
+    return type(record).model_validate({**cleaned, **kept, "redacted": found})
+
+
+def _generated_summary(content: str) -> str:
+    return safe_summary(content[: limits.SUMMARY_FROM_CONTENT_CHARS])

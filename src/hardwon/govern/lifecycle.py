@@ -1,0 +1,40 @@
+"""How far a record may be believed now: its envelope, then what happened to it since, in the order of (time, id)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from hardwon.errors import InvalidInputError
+from hardwon.model import Event, Status, Validation
+
+NEXT_STATUSES: Final[Mapping[Status, tuple[Status, ...]]] = {
+    "hypothesis": ("verified", "archived"),
+    "verified": ("verified", "published", "archived"),
+    "published": ("archived",),
+    "archived": (),
+}
+
+
+def check_transition(now: Status, to: Status) -> None:
+    """Raises where a record of status `now` may not become `to`."""
+    allowed = NEXT_STATUSES[now]
+    if to not in allowed:
+        raise InvalidInputError.one("status", to, f"from {now}: {', '.join(allowed) or 'nothing (it is final)'}")
+
+
+def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
+    """What a reader is told. A function of the set of events: the order in which they arrive does not matter."""
+    current = envelope
+    for event in sorted(events, key=lambda event: (event.at_us, event.id)):
+        if event.kind == "status" and event.status:
+            current = current.altered(
+                status=event.status,
+                verified_by=event.verified_by or current.verified_by,
+                verification_id=event.verification_id or current.verification_id,
+            )
+        elif event.kind == "superseded":
+            current = current.altered(status="archived")
+        elif event.kind == "imported":
+            current = current.altered(status="hypothesis")
+    return current

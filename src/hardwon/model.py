@@ -1,0 +1,451 @@
+"""The five kinds of record and the envelope that all of them carry. No I/O.
+
+Truth is a log of records. Each record says what was tried or found (its own fields) inside an envelope (`metadata`): where
+it came from, when and at which commit, how far it may be believed, and to which project it belongs. Records never change;
+what happens to one later (verified, superseded, forgotten …) is an `Event` of its own, and the status that a reader sees is
+computed from both (`govern.lifecycle`).
+
+As JSON, a record is one object with the names below. Times are ISO 8601 in UTC; the metadata schema's own JSON has whole
+milliseconds instead, is read as well, and is written by `to_agentdb`. Absent optional fields are left out.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema, from_json
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.fields import (
+    ABSENT,
+    Count,
+    Finite,
+    Flag,
+    JsonObject,
+    Model,
+    Name,
+    Names,
+    Prose,
+    RecordId,
+    RequiredName,
+    Scalar,
+    Seconds,
+    Text,
+    Texts,
+    Time,
+    Unit,
+    check_keys,
+    check_name,
+    check_not_blank,
+    new_id,
+    now,
+    open_set,
+    refuse,
+    to_us,
+)
+
+Outcome = Literal["success", "failure", "learning", "interaction"]
+Status = Literal["hypothesis", "verified", "published", "archived"]
+Verifier = Literal["test_runner", "human_approval", "compiler"]
+SourceType = Literal["user_interaction", "agent_execution", "test_result", "file_analysis"]
+FactType = Literal["error", "solution", "observation", "decision"]
+Kind = Literal["experience", "fact", "trajectory", "episode", "fix"]
+EventKind = Literal["status", "superseded", "imported", "forgotten"]
+
+OUTCOMES: Final = get_args(Outcome)
+STATUSES: Final = get_args(Status)
+VERIFIERS: Final = get_args(Verifier)
+KINDS: Final = get_args(Kind)
+
+KNOWN_ISSUE_TYPES: Final = (
+    "MODEL_NOT_AVAILABLE",
+    "TIMEOUT",
+    "UNEXPECTED_RESPONSE",
+    "NO_OUTPUT",
+    "ERROR",
+    "CUSTOM",
+    "AUDIO_FRAMEWORK_MISSING",
+)
+KNOWN_FIXER_TYPES: Final = ("claude", "qwen", "gpt", "gemini", "deepseek", "custom")
+
+Route = tuple[str, tuple[str, ...]]
+ROUTES: Final[Mapping[tuple[str, str | None], Route | None]] = MappingProxyType(
+    {
+        ("success", "code_interpreter"): ("task_type", ("write", "debug", "refactor", "explain")),
+        ("success", "web_search"): ("domain", ("technical", "research", "general")),
+        ("success", "file_operation"): None,
+        ("success", "conversation"): None,
+        ("failure", "code_interpreter"): ("error_type", ("syntax", "runtime", "logic", "timeout")),
+        ("failure", "web_search"): ("reason", ("no_results", "blocked", "irrelevant")),
+        ("failure", "file_operation"): None,
+        ("failure", "unknown"): None,
+        ("learning", None): ("insight_type", ("pattern", "correction", "preference", "fact")),
+        ("interaction", None): ("sentiment", ("positive", "neutral", "negative")),
+    }
+)
+"""Which outcome goes with which tool, and the key (with its values) that the pair requires."""
+
+
+# --- the envelope -----------------------------------------------------------------------------------------------
+
+
+class Source(Model):
+    """Where a record came from. `author` is the source that support, influence and rollback are counted by."""
+
+    type: SourceType = "agent_execution"
+    id: Name = ""
+    author: RequiredName = "agent"
+
+
+class RelatedFile(Model):
+    """A file the record is about, with the SHA-1 of its content at that time (empty: there was no such file)."""
+
+    path: Annotated[Text, AfterValidator(check_not_blank), AfterValidator(check_name)]
+    hash: Name = ""
+
+
+class Moment(Model):
+    """When and at which state of the code (`metadata.context`)."""
+
+    timestamp: Time = Field(default_factory=now)
+    git_commit: Name = ""
+    git_branch: Name = ""
+    related_files: Annotated[list[RelatedFile], Field(max_length=limits.ITEMS_MAX)] = []
+
+
+class Validation(Model):
+    """How far a record may be believed, and who vouched for it."""
+
+    status: Status = "hypothesis"
+    verified_by: Verifier | None = None
+    verification_id: Name | None = None
+    failure_hash: Name | None = None
+
+
+class Metadata(Model):
+    """The envelope: the metadata schema, same names and nesting. `project_id` is empty until a memory takes the record."""
+
+    source: Source = Field(default_factory=Source)
+    context: Moment = Field(default_factory=Moment)
+    validation: Validation = Field(default_factory=Validation)
+    tags: Names = []
+    project_id: Name = ""
+
+    def to_agentdb(self) -> dict[str, Any]:
+        """The metadata schema's own JSON: the time in whole milliseconds."""
+        data = self.model_dump(mode="json", exclude_none=True)
+        data["context"]["timestamp"] = to_us(self.context.timestamp) // 1000
+        return data
+
+
+class Record(Model):
+    """What all five kinds have: an id, the envelope, and the labels of secrets that were taken out before storage."""
+
+    own_json_leaves_out: ClassVar[frozenset[str]] = frozenset({"id", "kind", "redacted"})
+
+    kind: Kind
+    id: RecordId = Field(default_factory=new_id)
+    redacted: list[RequiredName] | None = None
+    metadata: Metadata = Field(default_factory=Metadata)
+
+    @property
+    def at_us(self) -> int:
+        return to_us(self.metadata.context.timestamp)
+
+    @property
+    def project_id(self) -> str:
+        return self.metadata.project_id
+
+    def to_agentdb(self) -> dict[str, Any]:
+        """As the metadata schema writes it: without what only Hardwon knows, times in milliseconds."""
+        data = self.model_dump(mode="json", exclude_none=True, exclude=set(self.own_json_leaves_out))
+        data["metadata"] = self.metadata.to_agentdb()
+        return data
+
+
+# --- the five kinds ---------------------------------------------------------------------------------------------
+
+
+def safe_summary(text: str) -> str:
+    """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file name."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
+    return slug or "untitled"
+
+
+class Experience(Record):
+    """Something that happened, routed by its outcome and tool. Keys of your own are kept beside the required one.
+
+    A key given as None counts as not given.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Any]
+
+    kind: Literal["experience"] = "experience"
+    content: Prose
+    outcome: Outcome
+    tool: Name | None = None
+    summary: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent_and_name_it(cls, data: object) -> object:
+        if not isinstance(data, dict):
+            return data
+        data = {key: value for key, value in data.items() if value is not None}
+        summary, content = data.get("summary", ""), data.get("content")
+        if isinstance(summary, str) and isinstance(content, str):
+            data["summary"] = safe_summary(summary or content[: limits.SUMMARY_FROM_CONTENT_CHARS])
+        return data
+
+    @model_validator(mode="after")
+    def _check_route(self) -> Self:
+        if (self.outcome, self.tool) not in ROUTES:
+            tools = [tool for outcome, tool in ROUTES if outcome == self.outcome]
+            allowed = "no tool" if tools == [None] else f"one of {', '.join(str(tool) for tool in tools)}"
+            raise refuse(f"with outcome {self.outcome}, {allowed}", tool=self.tool or ABSENT)
+        route = ROUTES[self.outcome, self.tool]
+        if route and self.extra.get(route[0]) not in route[1]:
+            place = f"{self.outcome} by {self.tool}" if self.tool else self.outcome
+            allowed = f"for {place}, one of {', '.join(route[1])}"
+            raise refuse(allowed, **{route[0]: self.extra.get(route[0], ABSENT)})
+        check_keys(self.extra)
+        return self
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The routing key and every key of the caller's own."""
+        return self.__pydantic_extra__
+
+    @property
+    def route(self) -> tuple[str, str] | None:
+        """The routing key of the outcome/tool pair with its value, or None where the pair needs none."""
+        required = ROUTES[self.outcome, self.tool]
+        return (required[0], self.extra[required[0]]) if required else None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        schema = handler.resolve_ref_schema(handler(core))
+        schema["oneOf"] = [_route_schema(outcome, tool, route) for (outcome, tool), route in ROUTES.items()]
+        return schema
+
+
+def _route_schema(outcome: str, tool: str | None, route: Route | None) -> dict[str, Any]:
+    properties: dict[str, Any] = {"outcome": {"const": outcome}}
+    properties["tool"] = {"const": tool} if tool else {"type": "null"}
+    required = ["outcome", "tool"] if tool else ["outcome"]
+    if route:
+        properties[route[0]] = {"enum": list(route[1])}
+        required.append(route[0])
+    return {"properties": properties, "required": required}
+
+
+class Entities(Model):
+    """What a fact is about."""
+
+    files: Names = []
+    functions: Names = []
+    libraries: Names = []
+    error_codes: Names | None = None
+
+
+class Fact(Record):
+    """One self-contained sentence: no pronouns, no "yesterday". `confidence` is the author's own estimate."""
+
+    kind: Literal["fact"] = "fact"
+    content: Prose
+    fact_type: FactType
+    confidence: Unit = 0.5
+    entities: Entities = Field(default_factory=Entities)
+
+
+class Step(Model):
+    """Something done, what came of it, and what that was worth."""
+
+    action: Text
+    observation: Text = ""
+    reward: Finite = 0.0
+
+
+class Trajectory(Record):
+    """What was done step by step, and how it ended (1.0 solved, 0.0 not)."""
+
+    kind: Literal["trajectory"] = "trajectory"
+    task: Text = ""
+    steps: Annotated[list[Step], Field(max_length=limits.STEPS_MAX)]
+    final_reward: Unit
+
+    def to_agentdb(self) -> dict[str, Any]:
+        data = super().to_agentdb()
+        if not self.task:  # the metadata schema has no task; ours is added only when there is one
+            del data["task"]
+        return data
+
+
+def _cut_card_text(value: object) -> object:
+    return value[: limits.CARD_TEXT_CHARS_MAX] if isinstance(value, str) else value
+
+
+CardText = Annotated[Text, Field(max_length=limits.CARD_TEXT_CHARS_MAX), BeforeValidator(_cut_card_text)]
+
+
+class MistakeCard(Model):
+    """A mistake with the decision that would have been right. Without a task_id it belongs to its episode's task."""
+
+    mistake_type: RequiredName = "unknown_mistake"
+    task_id: RequiredName | None = None
+    worker_id: Scalar = None
+    bad_decision: Scalar = None
+    correct_decision: Scalar = None
+    evidence: CardText = ""
+    lesson: CardText = "Avoid repeating this failure."
+
+
+class Episode(Record):
+    """One attempt at a task that ended with a score."""
+
+    kind: Literal["episode"] = "episode"
+    task_id: RequiredName
+    score: Unit
+    steps: Count = 0
+    trajectory_summary: Text = ""
+    mistakes: Texts = []
+    successes: Texts = []
+    mistake_cards: Annotated[list[MistakeCard], Field(max_length=limits.ITEMS_MAX)] = []
+
+
+class Issue(Model):
+    """What was wrong, as the fix-history documents describe an issue; keys of your own are kept."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Any]
+
+    model: Name = ""
+    issue_type: Annotated[RequiredName, open_set(KNOWN_ISSUE_TYPES)] = "CUSTOM"
+    description: Text = ""
+    error_output: Text | None = None
+    test_prompt: Text | None = None
+    expected_pattern: Text | None = None
+    actual_response: Text | None = None
+    timestamp: Text | None = None
+    test_environment: JsonObject | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, data: object) -> object:
+        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+    @model_validator(mode="after")
+    def _check_extra(self) -> Self:
+        check_keys(self.__pydantic_extra__)
+        return self
+
+
+class Fix(Record):
+    """One attempt to fix an issue. Applied is `fix_success`; a success is applied and verified."""
+
+    kind: Literal["fix"] = "fix"
+    issue: Issue
+    analysis: Text = ""
+    fix_commands: Texts = []
+    fix_success: Flag
+    verification_success: Flag
+    execution_time_seconds: Seconds | None = None
+    system_info: JsonObject = Field(default_factory=dict)
+    notes: Text | None = None
+    fixer_type: Annotated[RequiredName, open_set(KNOWN_FIXER_TYPES)] = "claude"
+    fix_type: Name | None = None
+    confidence: Unit | None = None
+    verification_steps: Texts | None = None
+    expected_outcome: Text | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.fix_success and self.verification_success
+
+
+class SolutionPattern(Model):
+    """The metadata schema's deprecated aggregate. Read so that old data can be adopted; never written by us."""
+
+    diagnosis_id: Text
+    strategy: Text
+    success_rate: Unit
+    usage_count: Count
+    metadata: Metadata = Field(default_factory=Metadata)
+
+    def to_agentdb(self) -> dict[str, Any]:
+        return self.model_dump(mode="json", exclude={"metadata"}) | {"metadata": self.metadata.to_agentdb()}
+
+
+AgentDBMetadata = Metadata
+AtomicFact = Fact
+ReasoningTrajectory = Trajectory
+
+AnyRecord = Experience | Fact | Trajectory | Episode | Fix
+MODEL_OF_KIND: Final[Mapping[str, type[AnyRecord]]] = {
+    "experience": Experience,
+    "fact": Fact,
+    "trajectory": Trajectory,
+    "episode": Episode,
+    "fix": Fix,
+}
+
+
+# --- what happens to a record later -----------------------------------------------------------------------------
+
+
+class Event(Model):
+    """Something that happened to a record after it was created. Its creation is the record itself."""
+
+    id: RecordId = Field(default_factory=new_id)
+    record_id: RecordId
+    kind: EventKind
+    at: Time = Field(default_factory=now)
+    by: RequiredName
+    status: Status | None = None
+    verified_by: Verifier | None = None
+    verification_id: Name | None = None
+    replaced_by: RecordId | None = None
+    reason: Text | None = None
+
+    @property
+    def at_us(self) -> int:
+        return to_us(self.at)
+
+
+# --- in and out -------------------------------------------------------------------------------------------------
+
+
+def parse_record(json_text: str | bytes) -> AnyRecord:
+    """A record from one JSON object that names its kind."""
+    try:
+        data = from_json(json_text, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
+    kind = data.get("kind", ABSENT) if isinstance(data, dict) else data
+    if not isinstance(kind, str) or kind not in MODEL_OF_KIND:
+        raise InvalidInputError.one("kind", kind, f"an object whose kind is one of {', '.join(MODEL_OF_KIND)}")
+    return MODEL_OF_KIND[kind].model_validate(data)
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """A JSON Schema for a kind of record, or for `metadata`, `mistake_card`, `solution_pattern` and `event`."""
+    models: dict[str, type[Model]] = {
+        **MODEL_OF_KIND,
+        "metadata": Metadata,
+        "mistake_card": MistakeCard,
+        "solution_pattern": SolutionPattern,
+        "event": Event,
+    }
+    if kind not in models:
+        raise InvalidInputError.one("kind", kind, ", ".join(models))
+    schema = models[kind].model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return schema

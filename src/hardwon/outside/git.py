@@ -1,0 +1,98 @@
+"""The commit and branch of a checkout, read from git's own files: a process per record would cost milliseconds."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_COMMIT: Final = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
+
+
+class Head(NamedTuple):
+    """Empty strings where there is no repository, no commit yet, or no branch (a detached head)."""
+
+    commit: str
+    branch: str
+
+
+NO_HEAD: Final = Head("", "")
+
+
+def repository_root(start: Path) -> Path | None:
+    """The folder that holds `.git`, at `start` or above it."""
+    for folder in (start, *start.parents):
+        if (folder / ".git").exists():
+            return folder
+    return None
+
+
+@dataclass
+class Repository:
+    """A checkout, main or linked worktree. `head` is read anew only when one of the files behind it changed."""
+
+    root: Path
+    _git_dir: Path = field(init=False)
+    _common_dir: Path = field(init=False)
+    _behind: tuple[str, ...] = field(init=False, default=())
+    _seen: tuple[object, ...] | None = field(init=False, default=None)
+    _head: Head = field(init=False, default=NO_HEAD)
+
+    def __post_init__(self) -> None:
+        self._git_dir = _linked(self.root / ".git", "gitdir:")
+        common = self._git_dir / "commondir"
+        self._common_dir = (self._git_dir / common.read_text().strip()).resolve() if common.is_file() else self._git_dir
+
+    @property
+    def head(self) -> Head:
+        stamps = tuple(map(_stamp, self._behind))
+        if stamps != self._seen:
+            self._head = self._read()
+            git, common = str(self._git_dir), str(self._common_dir)
+            behind = (f"{git}/HEAD", f"{common}/refs/heads/{self._head.branch}", f"{common}/packed-refs")
+            # A head that moved to another branch has other files behind it: those count from the next call on.
+            self._seen = stamps if behind == self._behind else ()
+            self._behind = behind
+        return self._head
+
+    def _read(self) -> Head:
+        try:
+            content = (self._git_dir / "HEAD").read_text(encoding="utf-8").strip()
+            if not content.startswith("ref:"):
+                return Head(content, "") if _COMMIT.match(content) else NO_HEAD
+            ref = content.removeprefix("ref:").strip()
+            return Head(self._resolve(ref), ref.removeprefix("refs/heads/"))
+        except (OSError, UnicodeDecodeError):
+            return NO_HEAD
+
+    def _resolve(self, ref: str) -> str:
+        for folder in (self._git_dir, self._common_dir):
+            loose = folder / ref
+            if loose.is_file():
+                commit = loose.read_text(encoding="utf-8").strip()
+                return commit if _COMMIT.match(commit) else ""
+        packed = self._common_dir / "packed-refs"
+        if packed.is_file():
+            for line in packed.read_text(encoding="utf-8").splitlines():
+                commit, _, name = line.partition(" ")
+                if name == ref and _COMMIT.match(commit):
+                    return commit
+        return ""
+
+
+def _linked(dot_git: Path, label: str) -> Path:
+    """`.git` is a folder, or in worktrees and submodules a file that names it."""
+    if dot_git.is_file():
+        target = dot_git.read_text(encoding="utf-8").strip().removeprefix(label).strip()
+        return (dot_git.parent / target).resolve()
+    return dot_git
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116  # this runs on every write, and a Path costs more than the call
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

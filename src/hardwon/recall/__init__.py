@@ -1,0 +1,1 @@
+"""How knowledge comes back: pure functions, values in, values out."""

@@ -1,0 +1,38 @@
+"""What a caller may narrow a question by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hardwon.errors import InvalidInputError
+from hardwon.fields import Model, Name, Text, Time
+from hardwon.model import Kind, Outcome, Status
+
+
+class Filters(Model):
+    """All given ones must hold. `since` is included, `until` is not; `path` is a glob over the related files in which
+    `*` also crosses folders."""
+
+    kind: Kind | None = None
+    outcome: Outcome | None = None
+    tool: Name | None = None
+    task_id: Name | None = None
+    model: Name | None = None
+    issue_type: Name | None = None
+    status: Status | None = None
+    tag: Name | None = None
+    author: Name | None = None
+    since: Time | None = None
+    until: Time | None = None
+    path: Text | None = None
+
+    @classmethod
+    def of(cls, project: str, given: dict[str, Any]) -> Filters:
+        """Checks a caller's keywords. A memory answers for its own project only."""
+        asked = given.pop("project", None)
+        if asked not in (None, project):
+            raise InvalidInputError.one("project", asked, f"{project!r}, the project this memory was opened for")
+        for name, value in given.items():
+            if name not in cls.model_fields:
+                raise InvalidInputError.one(name, value, f"the filters {', '.join(cls.model_fields)}, project")
+        return cls.model_validate(given)

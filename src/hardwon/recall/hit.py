@@ -1,0 +1,17 @@
+"""What recall hands back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hardwon.model import AnyRecord
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A record that answers a query. `score` is the sum of the named parts in `why`; higher is better."""
+
+    record: AnyRecord
+    score: float
+    why: dict[str, float] = field(default_factory=dict)
+    stale: bool = False

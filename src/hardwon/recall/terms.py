@@ -1,0 +1,158 @@
+"""Text as search terms. Both engines index what these functions return, so both find the same words.
+
+Code is not prose: `src/auth/login.py`, `getUserName`, `E0382` and `v1.2.3` are found whole and by their parts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+from hardwon import limits
+
+TERM_PUNCTUATION: Final = "_.-/:@#+$"
+"""What may stand inside a term besides letters and digits; the engines' tokenizers are told the same."""
+
+_CHUNK: Final = re.compile(r"\w(?:[\w.\-/:@#+$]*\w)?(?:\+\+|#)?")
+_ASCII_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_ANY_PARTS: Final = re.compile(r"[^\W_]+")
+
+STOP_WORDS: Final = frozenset(
+    [
+        "a",
+        "about",
+        "after",
+        "all",
+        "also",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "being",
+        "but",
+        "by",
+        "can",
+        "could",
+        "did",
+        "do",
+        "does",
+        "doing",
+        "done",
+        "for",
+        "from",
+        "get",
+        "got",
+        "had",
+        "has",
+        "have",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "just",
+        "like",
+        "make",
+        "me",
+        "more",
+        "most",
+        "my",
+        "no",
+        "not",
+        "now",
+        "of",
+        "off",
+        "on",
+        "once",
+        "only",
+        "or",
+        "other",
+        "our",
+        "out",
+        "over",
+        "own",
+        "same",
+        "she",
+        "he",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "use",
+        "used",
+        "using",
+        "very",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+    ]
+)
+
+
+def index_text(text: str) -> str:
+    """Every term of a text, in order, repeated as often as it occurs, with spaces between."""
+    text = text[: limits.INDEXED_CHARS_MAX]
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return " ".join(
+        filter(None, (_cached_terms(word) if len(word) <= limits.TERM_CHARS_MAX else _terms(word) for word in text.split()))
+    )
+
+
+def _terms(word: str) -> str:
+    found: list[str] = []
+    for chunk in _CHUNK.findall(word):
+        found.append(chunk)
+        if not (chunk.islower() and chunk.isalpha()):
+            parts = (_ASCII_PARTS if chunk.isascii() else _ANY_PARTS).findall(chunk)
+            if len(parts) > 1:
+                found += [part for part in parts if len(part) > 1]
+    return " ".join(term[: limits.TERM_CHARS_MAX] for term in found).lower()
+
+
+_cached_terms = lru_cache(maxsize=16_384)(_terms)  # words come again and again; short ones only, so that it stays small
+
+
+def query_terms(query: str) -> list[str]:
+    """The distinct terms of a query that are worth looking up: stop words dropped, unless there is nothing else."""
+    distinct = list(dict.fromkeys(index_text(query).split()))
+    return ([term for term in distinct if term not in STOP_WORDS] or distinct)[: limits.QUERY_TERMS_MAX]

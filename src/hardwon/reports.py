@@ -1,0 +1,98 @@
+"""What the larger operations of a memory answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from hardwon.model import Event
+from hardwon.store.contract import Finding
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What there is. Events do not count creations, which are the records themselves."""
+
+    location: str
+    project: str
+    records: int
+    events: int
+    forgotten: int
+    by_kind: Mapping[str, int]
+    by_outcome: Mapping[str, int]
+    by_tool: Mapping[str, int]
+    by_status: Mapping[str, int]
+    by_author: Mapping[str, int]
+    first: datetime | None
+    last: datetime | None
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """`ids` were forgotten (or would be, in a dry run). `erased`: no file of the memory holds their text any more; `pending`:
+    a reader still needs the old log, and the bytes go as soon as it has finished."""
+
+    ids: list[str]
+    dry_run: bool
+    erased: bool
+    pending: bool
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a file brought. `conflicting`: ids kept here with other content, which stays; `forgotten`: ids that were forgotten
+    here and stay so."""
+
+    read: int
+    added: int
+    present: int
+    conflicting: list[str]
+    forgotten: int
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What another memory brought. `erased`: records forgotten there, now gone here too."""
+
+    added: int
+    present: int
+    conflicting: list[str]
+    forgotten: int
+    events: int
+    erased: int
+
+
+@dataclass(frozen=True)
+class Backup:
+    path: Path
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What doctor found. `ok` when every finding is."""
+
+    findings: list[Finding]
+
+    @property
+    def ok(self) -> bool:
+        return all(finding.ok for finding in self.findings)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{'ok ' if ok else 'BAD'} {check}: {detail}" for check, ok, detail in self.findings)
+
+
+@dataclass(frozen=True)
+class LifeEvent:
+    """One line of a record's life: `created` is the record itself, everything later an event."""
+
+    kind: str
+    at: datetime
+    by: str
+    status: str
+    event: Event | None = None

@@ -1,0 +1,1 @@
+"""Where records are kept. SQL lives in this package and nowhere else."""

@@ -1,0 +1,196 @@
+"""What a store promises. SQLite keeps it in `sqlite.py`; the tests in `tests/test_store_contract.py` hold for every store.
+
+A store keeps rows and events, and finds them again. It never embeds, ranks or reads the clock: values come in, values go
+out. Everything is kept per project; no call sees two projects.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from hardwon.model import Event
+from hardwon.recall.filters import Filters
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total) now and then during long work."""
+
+
+class Row(NamedTuple):
+    """A record as it is kept. `body` is the truth; every field after `digest` is derived from it (and, for `status` and
+    `validation`, from the record's events), as are the columns before it."""
+
+    project_id: str
+    id: str
+    kind: str
+    at_us: int
+    author: str
+    outcome: str | None
+    tool: str | None
+    task_id: str | None
+    model: str | None
+    issue_type: str | None
+    body: str
+    digest: bytes
+    status: str
+    validation: str | None
+    terms: str
+    tags: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+class Stored(NamedTuple):
+    """What reading needs of a row."""
+
+    id: str
+    kind: str
+    at_us: int
+    body: str
+    digest: bytes
+    validation: str | None
+
+
+class Cursor(NamedTuple):
+    """A place in the order of (time, id)."""
+
+    at_us: int
+    id: str
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What became of the rows of one `append`, by id."""
+
+    added: list[str]
+    present: list[str]
+    conflicting: list[str]
+    forgotten: list[str]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many records there are, seen from several sides."""
+
+    records: int
+    events: int
+    forgotten: int
+    by_kind: Mapping[str, int]
+    by_outcome: Mapping[str, int]
+    by_tool: Mapping[str, int]
+    by_status: Mapping[str, int]
+    by_author: Mapping[str, int]
+    first_us: int | None
+    last_us: int | None
+
+
+class Finding(NamedTuple):
+    """One line of a check-up."""
+
+    check: str
+    ok: bool
+    detail: str
+
+
+class Writer(ABC):
+    """One write transaction. Everything done through it is kept together or not at all."""
+
+    @abstractmethod
+    def append(self, rows: Sequence[Row]) -> Appended:
+        """Adds the rows whose ids are new. An id that is kept with the same content is `present`, with other content
+        `conflicting`, and one that was forgotten stays so; none of these changes anything. Called with a batch at a time."""
+
+    @abstractmethod
+    def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
+        """Adds the events that are not there yet and returns them. Events of a forgotten record are dropped."""
+
+    @abstractmethod
+    def get(self, project: str, record_id: str) -> Stored | None:
+        """The record as this transaction sees it, or None."""
+
+    @abstractmethod
+    def events_of(self, project: str, record_id: str) -> list[Event]:
+        """The record's events by (time, id); an empty list where there are none."""
+
+    @abstractmethod
+    def set_validation(self, project: str, record_id: str, status: str, validation: str | None) -> None:
+        """Keeps the status that the record's events add up to."""
+
+    @abstractmethod
+    def rewrite(self, row: Row) -> None:
+        """Replaces everything derived of a row that is kept."""
+
+    @abstractmethod
+    def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
+        """Removes the records, what is indexed of them and their events, keeps the tombstones; how many there were."""
+
+
+class Store(ABC):
+    """A place that keeps records. Safe to use from several threads and processes at once."""
+
+    @property
+    @abstractmethod
+    def location(self) -> str:
+        """Where it is, for people to read."""
+
+    @abstractmethod
+    def write(self) -> AbstractContextManager[Writer]:
+        """One transaction, durable when the block ends, rolled back when it raises. Waits its turn among writers;
+        BusyError when that takes longer than the busy timeout."""
+
+    @abstractmethod
+    def get(self, project: str, record_id: str) -> Stored | None:
+        """The record, or None."""
+
+    @abstractmethod
+    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int) -> list[Stored]:
+        """Up to `limit` records older than the cursor, newest first; an empty list at the end."""
+
+    @abstractmethod
+    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Stored, float]]:
+        """Records that contain any of the terms, with a text score (higher is better), best first. Archived records are
+        left out unless the filters ask for them. No terms, no hits."""
+
+    @abstractmethod
+    def stream(self, project: str) -> Generator[Stored]:
+        """Every record, oldest first, as of one instant. Holds a read transaction until it is exhausted or closed."""
+
+    @abstractmethod
+    def rows(self, project: str) -> Generator[Row]:
+        """Every row with all that is derived, oldest first, as of one instant."""
+
+    @abstractmethod
+    def events(self, project: str) -> Generator[Event]:
+        """Every event by (time, id), tombstones included, as of one instant."""
+
+    @abstractmethod
+    def events_of(self, project: str, record_id: str) -> list[Event]:
+        """As in Writer."""
+
+    @abstractmethod
+    def counts(self, project: str) -> Counts:
+        """Zeros and empty maps for an empty project."""
+
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """What it takes up on disk, its log included."""
+
+    @abstractmethod
+    def finish_erasure(self) -> bool:
+        """Makes what was erased unreadable in every file of the store. False: a reader still needs the old log; what was
+        erased is gone for queries, and the bytes go when the next writer, `finish_erasure` or the last close can."""
+
+    @abstractmethod
+    def backup(self, target: Path, progress: Progress | None) -> str:
+        """Copies everything, all projects, as of one instant, into a new file; verified; returns its SHA-256."""
+
+    @abstractmethod
+    def check(self) -> Iterator[Finding]:
+        """What the store can say about its own health, a finding at a time."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closes it for every thread. Closing twice is allowed."""

@@ -1,0 +1,169 @@
+"""Files and folders that are private, appear whole or not at all, and stand on a disk that keeps its word."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from hardwon import limits
+from hardwon.errors import FullError, InvalidInputError, PlaceError
+
+FILE_MODE: Final = 0o600
+FOLDER_MODE: Final = 0o700
+
+NETWORK_FILE_SYSTEMS: Final = frozenset(
+    [
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "ncpfs",
+        "9p",
+        "afs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "beegfs",
+        "gpfs",
+        "orangefs",
+        "davfs",
+        "ocfs2",
+        "gfs2",
+        "fuse.sshfs",
+        "fuse.s3fs",
+        "fuse.rclone",
+        "fuse.glusterfs",
+        "fuse.davfs2",
+        "fuse.gcsfuse",
+        "fuse.juicefs",
+        "fuse.ceph",
+    ]
+)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes the folder and its missing parents, each readable by its owner alone. Folders that exist stay as they are."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        with suppress(FileExistsError):
+            path.mkdir(mode=FOLDER_MODE)
+    if not folder.is_dir():
+        raise PlaceError(f"{folder} is not a folder: choose another place for the memory")
+
+
+def sync_folder(folder: Path) -> None:
+    """A new name is durable only once its folder is on disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def create(path: Path) -> BinaryIO:
+    """A new file, open for writing, that only its owner can read. There must be none of that name."""
+    return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE), "wb")
+
+
+def temporary_beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+
+
+def publish(temporary: Path, path: Path) -> None:
+    """Gives a finished, synced file its name; raises FileExistsError rather than replace one that is there."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise FileExistsError(str(path)) from None
+        temporary.rename(path)
+    temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def writing_atomically(path: Path) -> Iterator[BinaryIO]:
+    """A file that replaces `path` when the block ends well, and leaves what was there when it does not."""
+    temporary = temporary_beside(path)
+    try:
+        with create(temporary) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise disk_error(error, path) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def disk_error(error: OSError, path: Path) -> PlaceError | FullError:
+    if error.errno in _NO_ROOM:
+        return FullError(f"no room to write {path}: {error.strerror}. Free some space and try again")
+    return PlaceError(f"cannot write {path}: {error.strerror or error}")
+
+
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def sha256_of(path: Path) -> str:
+    """Never call this on a database that this process has open: closing the file would drop SQLite's locks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha1_of(path: Path) -> str:
+    """The SHA-1 of a related file's content; empty where there is no such file."""
+    try:
+        if not path.is_file():
+            if path.exists():
+                raise InvalidInputError.one("related_files", str(path), "regular files")
+            return ""
+        if path.stat().st_size > limits.FILE_HASH_BYTES_MAX:
+            raise InvalidInputError.one("related_files", str(path), f"files up to {limits.FILE_HASH_BYTES_MAX} bytes")
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.sha1(usedforsecurity=False)).hexdigest()
+    except OSError as error:
+        raise InvalidInputError.one("related_files", str(path), f"readable files ({error.strerror})") from error
+
+
+def file_system_of(path: Path, mounts: str) -> str:
+    """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty when unknown."""
+    best, best_type = "", ""
+    target = str(path)
+    for line in mounts.splitlines():
+        before, separator, after = line.partition(" - ")
+        fields = before.split()
+        if not separator or len(fields) < 5 or not after.split():
+            continue
+        point = fields[4].encode().decode("unicode_escape")
+        inside = target == point or target.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):
+            best, best_type = point, after.split()[0]
+    return best_type
+
+
+def refuse_network_file_system(folder: Path) -> None:
+    """SQLite's write-ahead log needs shared memory and honest locks, which network file systems do not give."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:  # not Linux: there is no list to look at
+        return
+    kind = file_system_of(folder.resolve(), mounts)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise PlaceError(
+            f"{folder} is on a network file system ({kind}), where SQLite cannot keep a shared memory safe. "
+            "Choose a folder on a local disk, or use PostgreSQL to share one memory between machines"
+        )

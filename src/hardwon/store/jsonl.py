@@ -1,0 +1,57 @@
+"""Records in and out as JSON Lines: one record a line, in UTF-8."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.model import AnyRecord, parse_record
+from hardwon.store import files
+from hardwon.store.contract import Progress, Stored
+from hardwon.store.rows import record_of, sound_body
+
+_LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape what we write plainly
+
+
+def write(path: Path, records: Iterable[Stored], total: int, progress: Progress | None = None) -> int:
+    """Writes the file whole or not at all; returns how many records it holds."""
+    files.make_folder(path.parent)
+    done = 0
+    with files.writing_atomically(path) as file:
+        for stored in records:
+            file.write(line_of(stored).encode())
+            file.write(b"\n")
+            done += 1
+            if progress and done % limits.BATCH_ROWS == 0:
+                progress(done, max(total, done))
+    return done
+
+
+def line_of(stored: Stored) -> str:
+    """The record as a reader sees it. A body whose record had no events since is that already."""
+    if stored.validation is None:
+        return sound_body(stored)
+    return record_of(stored).to_json()
+
+
+def read(path: Path) -> Iterator[AnyRecord]:
+    """Every record of the file; blank lines are passed over. An invalid line raises and names itself."""
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(_LINE_BYTES_MAX + 1):
+                number += 1
+                where = f"{path.name}, line {number}"
+                if len(line) > _LINE_BYTES_MAX:
+                    allowed = f"lines of at most {_LINE_BYTES_MAX} bytes"
+                    raise InvalidInputError(InvalidInputError.one("line", f"{len(line)} bytes", allowed).problems, where)
+                if line.strip():
+                    try:
+                        yield parse_record(line)
+                    except InvalidInputError as error:
+                        raise InvalidInputError(error.problems, where) from None
+    except OSError as error:
+        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error

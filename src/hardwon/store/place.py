@@ -1,0 +1,44 @@
+"""Where a memory is, from what the caller said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from hardwon.errors import InvalidInputError
+from hardwon.outside.git import repository_root
+
+FOLDER_NAME: Final = ".hardwon"
+FILE_NAME: Final = "memory.db"
+DEFAULT_PROJECT: Final = "default"
+_ALLOWED: Final = "a folder, a file whose name ends in .db, or nothing"
+
+
+class Place(NamedTuple):
+    path: Path
+    project: str
+
+
+def find(location: str | Path | None, start: Path) -> Place:
+    """A folder keeps its memory in memory.db. Nothing said: the nearest .hardwon folder upward, else the user's data
+    folder, and the project is named after the git checkout we are in."""
+    if location is None:
+        return _discover(start)
+    text = str(location)
+    if not text.strip() or "\0" in text or text == ":memory:":
+        raise InvalidInputError.one("location", text, _ALLOWED)
+    if text.startswith(("postgresql://", "postgres://")):
+        raise InvalidInputError.one("location", "postgresql://…", f"{_ALLOWED} (this version keeps memories in SQLite)")
+    path = (start / Path(text).expanduser()).absolute()
+    return Place(path if path.suffix == ".db" and not path.is_dir() else path / FILE_NAME, DEFAULT_PROJECT)
+
+
+def _discover(start: Path) -> Place:
+    root = repository_root(start)
+    project = root.name if root and root.name else DEFAULT_PROJECT
+    for folder in (start, *start.parents):
+        if (folder / FOLDER_NAME).is_dir():
+            return Place(folder / FOLDER_NAME / FILE_NAME, project)
+    from platformdirs import user_data_path  # only this branch needs it
+
+    return Place(user_data_path("hardwon", appauthor=False) / FILE_NAME, project)

@@ -1,0 +1,125 @@
+"""Connections to one SQLite file, shared by the threads of one process and given up before a fork.
+
+A SQLite connection must not cross a fork: the child would believe to hold locks that only its parent holds. So all idle
+connections are closed right before a fork, and parent and child open their own when they next need one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import apsw
+
+from hardwon import limits
+from hardwon.errors import BusyError, ClosedError, StorageError
+
+
+class Pool:
+    """Lends each connection to one thread at a time."""
+
+    def __init__(self, name: str, connect: Callable[[], apsw.Connection]) -> None:
+        self._name = name
+        self._connect = connect
+        self._change = threading.Condition()
+        self._idle: list[apsw.Connection] = []
+        self._lent: dict[int, apsw.Connection] = {}
+        self._inherited: list[apsw.Connection] = []
+        self._closed = False
+        self.write_turn = threading.Lock()
+        _POOLS.add(self)
+
+    @contextmanager
+    def connection(self) -> Iterator[apsw.Connection]:
+        connection = self._borrow()
+        try:
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def _borrow(self) -> apsw.Connection:
+        deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
+        with self._change:
+            while True:
+                if self._closed:
+                    raise ClosedError(f"the memory at {self._name} was closed; open it again")
+                if self._inherited:
+                    raise StorageError(
+                        "this process was forked while another thread was using the memory, so it cannot be used here "
+                        "safely. Fork before using the memory from threads, or start processes with 'spawn'"
+                    )
+                if self._idle or len(self._lent) < limits.CONNECTIONS_MAX:
+                    break
+                if not self._change.wait(deadline - time.monotonic()):
+                    raise BusyError(f"all {limits.CONNECTIONS_MAX} connections to {self._name} are in use; try again")
+            connection = self._idle.pop() if self._idle else self._connect()
+            self._lent[id(connection)] = connection
+            return connection
+
+    def _give_back(self, connection: apsw.Connection) -> None:
+        with self._change:
+            del self._lent[id(connection)]
+            if self._closed:
+                connection.close()
+            else:
+                self._idle.append(connection)
+            self._change.notify()
+
+    def close(self) -> None:
+        with self._change:
+            self._closed = True
+            self._close_idle()
+            self._change.notify_all()
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+    def before_fork(self) -> None:
+        """Keeps the lock until after the fork, so that nobody opens a connection in between."""
+        self._change.acquire()
+        deadline = time.monotonic() + limits.FORK_WAIT_S
+        while self._lent and self._change.wait(deadline - time.monotonic()):
+            pass
+        self._close_idle()
+
+    def after_fork_in_parent(self) -> None:
+        self._change.release()
+
+    def after_fork_in_child(self) -> None:
+        # What another thread still held is kept, never used and never closed: closing would disturb the parent's locks.
+        self._inherited.extend(self._lent.values())
+        self._lent.clear()
+        self.write_turn = threading.Lock()
+        self._change = threading.Condition()
+
+
+_POOLS: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()
+_frozen: list[Pool] = []
+
+
+def _before_fork() -> None:
+    _frozen.extend(_POOLS)
+    for pool in _frozen:
+        pool.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for pool in _frozen:
+        pool.after_fork_in_parent()
+    _frozen.clear()
+
+
+def _after_fork_in_child() -> None:
+    for pool in _frozen:
+        pool.after_fork_in_child()
+    _frozen.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -1,0 +1,428 @@
+"""A memory in one SQLite file that several processes share.
+
+WAL with synchronous FULL: a commit returns when the disk has it. Writers take their turn with BEGIN IMMEDIATE, which never
+fails half-way the way a read that turns into a write does. `secure_delete`, FTS5's `secure-delete` and an emptied log
+make erased text unreadable. Opening, creating, backing up and restoring files is in `sqlite_file.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from hardwon import limits
+from hardwon.errors import NearlyFullWarning
+from hardwon.fields import to_us
+from hardwon.model import Event
+from hardwon.recall.filters import Filters
+from hardwon.store.contract import Appended, Counts, Cursor, Finding, Progress, Row, Store, Stored, Writer
+from hardwon.store.migrations import SCHEMA_VERSION
+from hardwon.store.pool import Pool
+from hardwon.store.sqlite_file import (
+    back_up,
+    be_patient,
+    check_whole_file,
+    connect,
+    create_if_missing,
+    expected_schema,
+    inspect_before_opening,
+    migrate,
+    schema_of,
+    storage_errors,
+)
+
+WAL_FIXED_IN: Final = (3, 51, 3)
+_ERASURE_WAIT_MS: Final = 250  # a reader that takes longer is reported as pending instead of waited for
+
+_WRITES_BETWEEN_SIZE_CHECKS: Final = 64
+
+_STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
+_ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
+_ROW_FIELDS: Final = 14
+_DERIVED: Final = [
+    "kind",
+    "at_us",
+    "author",
+    "outcome",
+    "tool",
+    "task_id",
+    "model",
+    "issue_type",
+    "status",
+    "validation",
+]
+
+
+class SqliteStore(Store):
+    """Everything the contract promises, on one file."""
+
+    def __init__(self, path: Path, *, bytes_max: int = limits.MEMORY_BYTES_MAX) -> None:
+        self._path = path
+        self._bytes_max = bytes_max
+        self._warned = False
+        self._writes = 0
+        if not create_if_missing(path):
+            inspect_before_opening(path)
+        self._pool = Pool(str(path), lambda: connect(path, bytes_max))
+        with self._reading() as connection:
+            if connection.pragma("user_version") < SCHEMA_VERSION:
+                migrate(connection)
+            self._warn_when_nearly_full(connection)
+
+    @property
+    def location(self) -> str:
+        return str(self._path)
+
+    @contextmanager
+    def _reading(self) -> Iterator[apsw.Connection]:
+        with storage_errors(self._path), self._pool.connection() as connection:
+            yield connection
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[apsw.Connection]:
+        """A connection inside one read transaction: everything is seen as of one instant."""
+        with self._reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
+    def write(self) -> Iterator[Writer]:
+        # Threads of this process queue on a lock, which is fair and wakes at once; processes poll with SQLite's timeout.
+        with storage_errors(self._path), self._pool.write_turn, self._pool.connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield SqliteWriter(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            self._warn_when_nearly_full(connection)
+
+    def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
+        self._writes += 1
+        if self._warned or self._writes % _WRITES_BETWEEN_SIZE_CHECKS != 1:
+            return
+        used = connection.pragma("page_count") * connection.pragma("page_size")
+        if used >= self._bytes_max * limits.MEMORY_WARN_SHARE:
+            self._warned = True
+            warnings.warn(
+                f"the memory at {self._path} takes {used} of at most {self._bytes_max} bytes. Forget what is no longer "
+                "needed, or move to PostgreSQL, before writing is refused",
+                NearlyFullWarning,
+                stacklevel=4,
+            )
+
+    # --- reading ---
+
+    def get(self, project: str, record_id: str) -> Stored | None:
+        with self._reading() as connection:
+            return _get(connection, project, record_id)
+
+    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int) -> list[Stored]:
+        where, values = _where(project, filters)
+        if before:
+            where += " AND (r.at_us, r.id) < (?, ?)"
+            values += before
+        sql = f"SELECT {_STORED} FROM record r WHERE {where} ORDER BY r.at_us DESC, r.id DESC LIMIT ?"
+        with self._reading() as connection:
+            return [Stored(*row) for row in connection.execute(sql, (*values, limit))]
+
+    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Stored, float]]:
+        if not terms:
+            return []
+        where, values = _where(project, filters)
+        if filters.status is None:
+            where += " AND r.status <> 'archived'"
+        match = " OR ".join(f'"{term}"' for term in terms)
+        sql = (
+            f"SELECT {_STORED}, -bm25(record_text) AS score FROM record_text JOIN record r ON r.seq = record_text.rowid "
+            f"WHERE record_text MATCH ? AND {where} ORDER BY score DESC, r.at_us DESC, r.id DESC LIMIT ?"
+        )
+        with self._reading() as connection:
+            return [(Stored(*row[:-1]), row[-1]) for row in connection.execute(sql, (match, *values, limit))]
+
+    def stream(self, project: str) -> Generator[Stored]:
+        sql = f"SELECT {_STORED} FROM record r WHERE r.project_id = ? ORDER BY r.at_us, r.id"
+        with self._snapshot() as connection:
+            for row in connection.execute(sql, (project,)):
+                yield Stored(*row)
+
+    def rows(self, project: str) -> Generator[Row]:
+        sql = (
+            f"SELECT {', '.join('r.' + name for name in _ROW.split(', '))}, t.terms, "
+            "(SELECT json_group_array(tag ORDER BY tag) FROM record_tag WHERE seq = r.seq), "
+            "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq) "
+            "FROM record r LEFT JOIN record_text t ON t.rowid = r.seq WHERE r.project_id = ? ORDER BY r.at_us, r.id"
+        )
+        with self._snapshot() as connection:
+            for row in connection.execute(sql, (project,)):
+                kept, (found, tags, files) = row[:_ROW_FIELDS], row[_ROW_FIELDS:]
+                yield Row._make((*kept, found or "", tuple(json.loads(tags)), tuple(json.loads(files))))
+
+    def events(self, project: str) -> Generator[Event]:
+        with self._snapshot() as connection:
+            for (body,) in connection.execute("SELECT body FROM event WHERE project_id = ? ORDER BY at_us, id", (project,)):
+                yield Event.model_validate_json(body)
+
+    def events_of(self, project: str, record_id: str) -> list[Event]:
+        with self._reading() as connection:
+            return _events_of(connection, project, record_id)
+
+    def counts(self, project: str) -> Counts:
+        with self._snapshot() as connection:
+
+            def by(column: str) -> dict[str, int]:
+                sql = f"SELECT {column}, count(*) FROM record WHERE project_id = ? AND {column} IS NOT NULL GROUP BY 1"
+                return dict(sorted(connection.execute(sql, (project,))))
+
+            total, first_us, last_us = connection.execute(
+                "SELECT count(*), min(at_us), max(at_us) FROM record WHERE project_id = ?", (project,)
+            ).get
+            events, forgotten = connection.execute(
+                "SELECT count(*), count(DISTINCT iif(kind = 'forgotten', record_id, NULL)) FROM event WHERE project_id = ?",
+                (project,),
+            ).get
+            return Counts(
+                total,
+                events,
+                forgotten,
+                by("kind"),
+                by("outcome"),
+                by("tool"),
+                by("status"),
+                by("author"),
+                first_us,
+                last_us,
+            )
+
+    # --- the file ---
+
+    def size_bytes(self) -> int:
+        log = self._path.with_name(self._path.name + "-wal")
+        with self._reading() as connection:
+            pages: int = connection.pragma("page_count") * connection.pragma("page_size")
+        return pages + (log.stat().st_size if log.exists() else 0)
+
+    def finish_erasure(self) -> bool:
+        with self._reading() as connection:
+            connection.set_busy_timeout(_ERASURE_WAIT_MS)
+            try:
+                busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+            finally:
+                be_patient(connection)
+        return not busy
+
+    def backup(self, target: Path, progress: Progress | None) -> str:
+        return back_up(self._path, target, progress)
+
+    def check(self) -> Iterator[Finding]:
+        version = apsw.sqlite_lib_version()
+        fixed = tuple(int(part) for part in version.split(".")) >= WAL_FIXED_IN
+        wanted = ".".join(map(str, WAL_FIXED_IN))
+        yield Finding("sqlite", fixed, f"SQLite {version}; {wanted} or newer cannot corrupt a log checkpointed twice")
+        with self._snapshot() as connection:
+            settings = {name: connection.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete")}
+            durable = settings == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1}
+            yield Finding("durability", durable, ", ".join(f"{name} {value}" for name, value in settings.items()))
+            same = schema_of(connection) == expected_schema()
+            yield Finding("schema", same, f"version {connection.pragma('user_version')} of {SCHEMA_VERSION}")
+            damage = check_whole_file(connection)
+            yield Finding("integrity", not damage, "; ".join(damage[:5]) or "every page and index is sound")
+        used = self.size_bytes()
+        roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
+        yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
+        mode = self._path.stat().st_mode & 0o777
+        yield Finding("permissions", mode & 0o077 == 0, f"{mode:o}; 600 keeps other users of the machine out")
+
+    def close(self) -> None:
+        with storage_errors(self._path):
+            self._pool.close()
+
+
+class SqliteWriter(Writer):
+    """The statements of one transaction."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def append(self, rows: Sequence[Row]) -> Appended:
+        result = Appended([], [], [], [])
+        self._append_batch(self._not_forgotten(rows, result), result)
+        return result
+
+    def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
+        run = self._connection.execute
+        if not run("SELECT EXISTS (SELECT 1 FROM event INDEXED BY event_forgotten WHERE kind = 'forgotten')").get:
+            return rows
+        gone = "SELECT EXISTS (SELECT 1 FROM event WHERE project_id = ? AND record_id = ? AND kind = 'forgotten')"
+        forgotten = {row.id for row in rows if run(gone, (row.project_id, row.id)).get}
+        result.forgotten.extend(row.id for row in rows if row.id in forgotten)
+        return [row for row in rows if row.id not in forgotten]
+
+    def _append_batch(self, rows: Sequence[Row], result: Appended) -> None:
+        self._connection.execute("SAVEPOINT batch")
+        try:
+            self._insert(rows)
+            result.added.extend(row.id for row in rows)
+        except apsw.ConstraintError:  # some id is kept already, or twice among these: sort them one by one
+            self._connection.execute("ROLLBACK TO batch")
+            self._insert(self._unknown(rows, result))
+        self._connection.execute("RELEASE batch")
+
+    def _insert(self, rows: Sequence[Row]) -> None:
+        many = self._connection.executemany
+        first: int = self._connection.execute("SELECT coalesce(max(seq), 0) + 1 FROM record").get
+        many(
+            f"INSERT INTO record (seq, {_ROW}) VALUES (?{', ?' * _ROW_FIELDS})",
+            [(seq, *row[:_ROW_FIELDS]) for seq, row in enumerate(rows, first)],
+        )
+        many(
+            "INSERT INTO record_text (rowid, terms) VALUES (?, ?)",
+            [(seq, row.terms) for seq, row in enumerate(rows, first)],
+        )
+        self._insert_names([(seq, row) for seq, row in enumerate(rows, first) if row.tags or row.files])
+
+    def _insert_names(self, rows: Sequence[tuple[int, Row]]) -> None:
+        for seq, row in rows:
+            for tag in row.tags:
+                self._connection.execute("INSERT INTO record_tag VALUES (?, ?, ?)", (seq, tag, row.project_id))
+            for path in row.files:
+                self._connection.execute("INSERT INTO record_file VALUES (?, ?, ?)", (seq, path, row.project_id))
+
+    def _unknown(self, rows: Sequence[Row], result: Appended) -> list[Row]:
+        """The rows whose ids are new; the others are told apart in the result."""
+        unknown: dict[str, Row] = {}
+        for row in rows:
+            sql = "SELECT digest FROM record WHERE project_id = ? AND id = ?"
+            digest = self._connection.execute(sql, (row.project_id, row.id)).get
+            if digest is None and row.id in unknown:
+                digest = unknown[row.id].digest
+            if digest is None:
+                unknown[row.id] = row
+                result.added.append(row.id)
+            else:
+                (result.present if digest == row.digest else result.conflicting).append(row.id)
+        return list(unknown.values())
+
+    def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
+        added = []
+        for event in events:
+            self._connection.execute(
+                "INSERT INTO event (project_id, id, record_id, kind, at_us, body) SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
+                "WHERE ?4 = 'forgotten' OR NOT EXISTS "
+                "(SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?3 AND kind = 'forgotten') "
+                "ON CONFLICT DO NOTHING",
+                (project, event.id, event.record_id, event.kind, event.at_us, event.to_json()),
+            )
+            if self._connection.changes():
+                added.append(event)
+        return added
+
+    def get(self, project: str, record_id: str) -> Stored | None:
+        return _get(self._connection, project, record_id)
+
+    def events_of(self, project: str, record_id: str) -> list[Event]:
+        return _events_of(self._connection, project, record_id)
+
+    def set_validation(self, project: str, record_id: str, status: str, validation: str | None) -> None:
+        self._connection.execute(
+            "UPDATE record SET status = ?, validation = ? WHERE project_id = ? AND id = ?",
+            (status, validation, project, record_id),
+        )
+
+    def rewrite(self, row: Row) -> None:
+        run = self._connection.execute
+        seq = run("SELECT seq FROM record WHERE project_id = ? AND id = ?", (row.project_id, row.id)).get
+        if seq is None:
+            return
+        derived = [getattr(row, name) for name in _DERIVED]
+        run(f"UPDATE record SET {', '.join(name + ' = ?' for name in _DERIVED)} WHERE seq = ?", (*derived, seq))
+        self._drop_derived(seq)
+        run("INSERT INTO record_text (rowid, terms) VALUES (?, ?)", (seq, row.terms))
+        self._insert_names([(seq, row)])
+
+    def _drop_derived(self, seq: int) -> None:
+        run = self._connection.execute
+        run("DELETE FROM record_text WHERE rowid = ?", (seq,))
+        run("DELETE FROM record_tag WHERE seq = ?", (seq,))
+        run("DELETE FROM record_file WHERE seq = ?", (seq,))
+
+    def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
+        run = self._connection.execute
+        erased = 0
+        for record_id in record_ids:
+            key = (project, record_id)
+            seq = run("SELECT seq FROM record WHERE project_id = ? AND id = ?", key).get
+            if seq is not None:
+                self._drop_derived(seq)
+                run("DELETE FROM record WHERE seq = ?", (seq,))
+                erased += 1
+            run("DELETE FROM event WHERE project_id = ? AND record_id = ? AND kind <> 'forgotten'", key)
+        self.add_events(project, tombstones)
+        if erased and self._index_remembers():
+            run("INSERT INTO record_text (record_text) VALUES ('rebuild')")
+        return erased
+
+    def _index_remembers(self) -> bool:
+        """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves. Whether there is a signpost
+        to which no living term leads any more."""
+        run = self._connection.execute
+        run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.living USING fts5vocab ('main', 'record_text', 'row')")
+        for (signpost,) in run("SELECT term FROM main.record_text_idx"):
+            # Its first byte names the index; a signpost may end within a character, so it is compared as bytes.
+            beginning = bytes(signpost)[1:]
+            lower = beginning.decode(errors="ignore")
+            terms = run("SELECT term FROM temp.living WHERE term >= ? LIMIT 1", (lower,))
+            if beginning and not any(term.encode().startswith(beginning) for (term,) in terms):
+                return True
+        return False
+
+
+def _get(connection: apsw.Connection, project: str, record_id: str) -> Stored | None:
+    sql = f"SELECT {_STORED} FROM record r WHERE r.project_id = ? AND r.id = ?"
+    row = connection.execute(sql, (project, record_id)).get
+    if row and row[0] != record_id:
+        raise apsw.CorruptError(f"the index leads from {record_id} to another record")
+    return Stored(*row) if row else None
+
+
+def _events_of(connection: apsw.Connection, project: str, record_id: str) -> list[Event]:
+    sql = "SELECT body FROM event WHERE project_id = ? AND record_id = ? ORDER BY at_us, id"
+    return [Event.model_validate_json(body) for (body,) in connection.execute(sql, (project, record_id))]
+
+
+_EQUAL_COLUMNS: Final = ("kind", "outcome", "tool", "task_id", "model", "issue_type", "status", "author")
+
+
+def _where(project: str, filters: Filters) -> tuple[str, list[Any]]:
+    """Conditions from our own constants; what the caller gave is bound, never written into the statement."""
+    conditions = ["r.project_id = ?"]
+    values: list[Any] = [project]
+    for column in _EQUAL_COLUMNS:
+        value = getattr(filters, column)
+        if value is not None:
+            conditions.append(f"r.{column} = ?")
+            values.append(value)
+    if filters.since is not None:
+        conditions.append("r.at_us >= ?")
+        values.append(to_us(filters.since))
+    if filters.until is not None:
+        conditions.append("r.at_us < ?")
+        values.append(to_us(filters.until))
+    if filters.tag is not None:
+        conditions.append("r.seq IN (SELECT seq FROM record_tag WHERE project_id = ? AND tag = ?)")
+        values += [project, filters.tag]
+    if filters.path is not None:
+        conditions.append("r.seq IN (SELECT seq FROM record_file WHERE project_id = ? AND path GLOB ?)")
+        values += [project, filters.path.replace("[!", "[^")]
+    return " AND ".join(conditions), values

@@ -1,0 +1,391 @@
+"""The SQLite file itself: created whole, looked at before it is trusted, migrated, backed up and restored.
+
+Nothing here opens a database with plain file functions while it may be in use: closing such a file would drop the locks that
+SQLite holds on it for the whole process.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from hardwon import limits
+from hardwon.errors import (
+    BusyError,
+    DamagedError,
+    ForeignFileError,
+    FullError,
+    NewerFileError,
+    PlaceError,
+    StorageError,
+)
+from hardwon.store import files
+from hardwon.store.contract import Progress
+from hardwon.store.migrations import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+from hardwon.store.rows import digest_of
+
+_PAGE_BYTES: Final = 4096
+_LOG_KEPT_BYTES: Final = 64 * limits.MIB  # after a large transaction the log file is cut back to this
+_BACKUP_STEP_PAGES: Final = 4096
+_DISK_REFUSED: Final = frozenset(
+    {
+        apsw.SQLITE_IOERR_WRITE,
+        apsw.SQLITE_IOERR_FSYNC,
+        apsw.SQLITE_IOERR_DIR_FSYNC,
+        apsw.SQLITE_IOERR_TRUNCATE,
+        apsw.SQLITE_IOERR_SHMSIZE,
+        apsw.SQLITE_IOERR_SHMMAP,
+    }
+)
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Every error of SQLite, as one of ours that says what to do."""
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise BusyError(
+            f"{path} was locked by another writer for {limits.BUSY_TIMEOUT_MS // 1000} s; nothing was changed, try again"
+        ) from error
+    except apsw.FullError as error:
+        raise FullError(_no_room(path)) from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise DamagedError(
+            f"{path} is damaged ({error}). It was left as it is: copy it aside, then restore a backup"
+        ) from error
+    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError) as error:
+        raise PlaceError(f"{path} cannot be opened for writing ({error}): check who owns the file and its folder") from error
+    except UnicodeDecodeError as error:
+        raise DamagedError(f"{path} is damaged: it holds text that never was. Restore a backup") from error
+    except apsw.IOError as error:
+        if getattr(error, "extendedresult", 0) in _DISK_REFUSED:
+            raise FullError(_no_room(path)) from error
+        raise StorageError(f"reading or writing {path} failed ({error}): check the disk") from error
+    except apsw.Error as error:
+        raise StorageError(f"SQLite refused an operation on {path}: {error}") from error
+
+
+def _no_room(path: Path) -> str:
+    return (
+        f"no room to write {path}: the disk, a quota or the bound on the memory's size is reached. Nothing was changed "
+        "and everything acknowledged before is kept; free some space and try again"
+    )
+
+
+def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX) -> apsw.Connection:
+    """A connection as every reader and writer uses it. The file must exist."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    be_patient(connection)
+    for setting in (
+        "synchronous = FULL",
+        "secure_delete = ON",
+        "trusted_schema = OFF",
+        "cell_size_check = ON",
+        "temp_store = MEMORY",
+        f"journal_size_limit = {_LOG_KEPT_BYTES}",
+        f"max_page_count = {bytes_max // _PAGE_BYTES}",
+    ):
+        connection.execute(f"PRAGMA {setting}").fetchall()
+    return connection
+
+
+def be_patient(connection: apsw.Connection) -> None:
+    """Waits for a lock up to the busy timeout, trying about every millisecond.
+
+    SQLite's own timeout tries ever more rarely, at last ten times a second: beside a writer that hardly pauses it then
+    waits for minutes.
+    """
+    started = 0.0
+
+    def try_again(attempts: int) -> bool:
+        nonlocal started
+        if attempts == 0:
+            started = time.monotonic()
+        if time.monotonic() - started > limits.BUSY_TIMEOUT_MS / 1000:
+            return False
+        time.sleep(random.uniform(0.0005, 0.0015))  # not in step with the others who wait
+        return True
+
+    connection.set_busy_handler(try_again)
+
+
+def create_if_missing(path: Path) -> bool:
+    """Makes an empty memory, complete from its first visible moment. False when there is a file already."""
+    if path.exists():
+        return False
+    try:
+        files.make_folder(path.parent)
+        files.refuse_network_file_system(path.parent)
+        temporary = files.temporary_beside(path)
+        files.create(temporary).close()
+        try:
+            with storage_errors(path), closing(connect(temporary)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL").fetchall()
+                migrate(connection)
+            files.publish(temporary, path)
+        except FileExistsError:
+            return False  # another process was first, and its file is as good as ours
+        finally:
+            for leftover in (temporary, *_companions(temporary)):
+                leftover.unlink(missing_ok=True)
+    except OSError as error:
+        raise files.disk_error(error, path) from error
+    return True
+
+
+def _companions(path: Path) -> tuple[Path, Path]:
+    return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
+
+
+def inspect_before_opening(path: Path) -> None:
+    """Refuses what is not a sound memory, read-only, so that not a byte of it changes."""
+    files.refuse_network_file_system(path.parent)
+    if not path.is_file():
+        raise PlaceError(f"{path} is not a file: choose another place for the memory")
+    if path.stat().st_size < _PAGE_BYTES:
+        raise ForeignFileError(
+            f"{path} is empty or cut off, which a memory never is: restore a backup, or remove the file to start anew"
+        )
+    with storage_errors(path):
+        try:
+            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+                be_patient(connection)
+                _refuse_unless_ours(connection, path)
+                if path.stat().st_size <= limits.OPEN_CHECK_BYTES_MAX:
+                    _refuse_damage(connection, path)
+        except apsw.NotADBError as error:
+            raise ForeignFileError(
+                f"{path} is not a Hardwon memory, or its beginning is destroyed. It was left as it is: choose another "
+                "place, or restore a backup"
+            ) from error
+
+
+def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
+    if connection.pragma("application_id") != APPLICATION_ID:
+        raise ForeignFileError(f"{path} is a SQLite database of another program. It was left as it is: choose another place")
+    version = connection.pragma("user_version")
+    if version > SCHEMA_VERSION:
+        raise NewerFileError(
+            f"{path} was written by a newer Hardwon (format {version}, this one knows {SCHEMA_VERSION}): "
+            "pip install --upgrade hardwon"
+        )
+
+
+def _refuse_damage(connection: apsw.Connection, path: Path) -> None:
+    damage = check_whole_file(connection)
+    if damage:
+        raise DamagedError(f"{path} is damaged ({damage[0]}). It was left as it is: copy it aside, then restore a backup")
+
+
+def check_whole_file(connection: apsw.Connection) -> list[str]:
+    """What is wrong with pages, indexes and record bodies; empty when all is well."""
+    try:
+        found = [line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
+        if not found:
+            for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record"):
+                if digest_of(body) != digest:
+                    found.append(f"record {record_id} is not what was written")
+    except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.SQLError, UnicodeDecodeError) as error:
+        found = [str(error)]
+    return found
+
+
+# --- schema -----------------------------------------------------------------------------------------------------
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Brings the file to this program's format, one transaction a step. One process does it, the others wait."""
+    for version in range(1, SCHEMA_VERSION + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if connection.pragma("user_version") < version:
+                connection.execute(MIGRATIONS[version - 1]).fetchall()
+                connection.pragma("application_id", APPLICATION_ID)
+                connection.pragma("user_version", version)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
+    """Every table and index with its definition, white space folded."""
+    sql = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name"
+    return [(name, " ".join(definition.split())) for name, definition in connection.execute(sql)]
+
+
+@cache
+def expected_schema() -> list[tuple[str, str]]:
+    with closing(apsw.Connection(":memory:")) as connection:
+        migrate(connection)
+        return schema_of(connection)
+
+
+# --- backup and restore -----------------------------------------------------------------------------------------
+
+
+def back_up(source: Path, target: Path, progress: Progress | None = None) -> str:
+    """Copies the memory as of one instant, while others write; checks the copy; returns its SHA-256.
+
+    The checksum is also kept beside the copy, in the form `sha256sum --check` reads.
+    """
+    if target.exists():
+        raise PlaceError(f"{target} exists already and is kept: choose another name for the backup")
+    files.make_folder(target.parent)
+    temporary = files.temporary_beside(target)
+    try:
+        files.create(temporary).close()
+        with storage_errors(source):
+            _copy_snapshot(source, temporary, progress)
+        checksum = files.sha256_of(temporary)
+        _sync(temporary)
+        files.publish(temporary, target)
+        with files.writing_atomically(_checksum_file(target)) as file:
+            file.write(f"{checksum}  {target.name}\n".encode())
+    except FileExistsError:
+        raise PlaceError(f"{target} exists already and is kept: choose another name for the backup") from None
+    except OSError as error:
+        raise files.disk_error(error, target) from error
+    finally:
+        for leftover in (temporary, *_companions(temporary)):
+            leftover.unlink(missing_ok=True)
+    return checksum
+
+
+def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> None:
+    with closing(connect(source)) as origin, closing(apsw.Connection(str(target))) as copy:
+        copy.execute("PRAGMA synchronous = OFF").fetchall()  # the finished file is synced once, before it gets its name
+        # An open read transaction pins the instant: without it every commit of another process restarts the copy.
+        origin.execute("BEGIN")
+        origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        with copy.backup("main", origin, "main") as backup:
+            while not backup.done:
+                backup.step(_BACKUP_STEP_PAGES)
+                if progress:
+                    progress(backup.page_count - backup.remaining, backup.page_count)
+        copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # a backup is one file, without a log beside it
+        _refuse_damage(copy, source)
+
+
+def _checksum_file(backup: Path) -> Path:
+    return backup.with_name(backup.name + ".sha256")
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | None = None) -> Path | None:
+    """Puts a backup where the memory is. Returns where the memory that was there is kept now, or None.
+
+    The backup is copied and verified first. A sound memory at the target is replaced in one transaction under its write
+    lock: other processes may have it open and see either the old or the new one. A damaged one is moved aside.
+    """
+    if not backup.is_file():
+        raise PlaceError(f"there is no backup at {backup}")
+    files.make_folder(target.parent)
+    files.refuse_network_file_system(target.parent)
+    staged = files.temporary_beside(target)
+    try:
+        _stage(backup, staged)
+        if not target.exists():
+            _put_in_place(staged, target)
+            return None
+        kept = target.with_name(f"{target.name}.{kept_suffix}")
+        if kept.exists():
+            raise PlaceError(f"{kept} exists already and is kept: move it away and try again")
+        try:
+            inspect_before_opening(target)
+        except (DamagedError, ForeignFileError):
+            if _is_of_another_program(target):
+                raise
+            _move_aside(target, kept)
+            _put_in_place(staged, target)
+            return kept
+        with storage_errors(target):
+            _replace_pages(staged, target, kept, progress)
+        return kept
+    except OSError as error:
+        raise files.disk_error(error, target) from error
+    finally:
+        for leftover in (staged, *_companions(staged)):
+            leftover.unlink(missing_ok=True)
+
+
+def _stage(backup: Path, staged: Path) -> None:
+    """A verified copy of the backup in the current format. The backup itself is only read."""
+    with (
+        backup.open("rb") as origin,
+        files.create(staged) as copy,
+    ):
+        while chunk := origin.read(limits.MIB):
+            copy.write(chunk)
+    checksum_file = _checksum_file(backup)
+    if checksum_file.exists():
+        expected = checksum_file.read_text(encoding="ascii", errors="replace").split()[:1]
+        if expected != [files.sha256_of(staged)]:
+            raise DamagedError(f"{backup} does not match its checksum in {checksum_file}: use another backup")
+    with storage_errors(backup):
+        try:
+            with closing(apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+                _refuse_unless_ours(connection, backup)
+                _refuse_damage(connection, backup)
+                migrate(connection)
+        except apsw.NotADBError as error:
+            raise ForeignFileError(f"{backup} is not a backup of a Hardwon memory") from error
+
+
+def _is_of_another_program(path: Path) -> bool:
+    """Whether this is a database we have no business with, rather than the ruins of a memory."""
+    try:
+        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            return bool(path.stat().st_size >= _PAGE_BYTES and connection.pragma("application_id") != APPLICATION_ID)
+    except apsw.Error:
+        return False
+
+
+def _put_in_place(staged: Path, target: Path) -> None:
+    with storage_errors(target), closing(connect(staged)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    _sync(staged)
+    files.publish(staged, target)
+
+
+def _move_aside(target: Path, kept: Path) -> None:
+    # The log goes first: a log left beside a database that it does not belong to would destroy the new one.
+    for name, new_name in zip(_companions(target), _companions(kept), strict=True):
+        if name.exists():
+            name.rename(new_name)
+    target.rename(kept)
+    files.sync_folder(target.parent)
+
+
+def _replace_pages(staged: Path, target: Path, kept: Path, progress: Progress | None) -> None:
+    with (
+        closing(apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READONLY)) as origin,
+        closing(connect(target)) as live,
+    ):
+        # The first page takes the target's write lock and keeps it until the end. Only then is the old content set
+        # aside: nothing can be acknowledged between the copy that is kept and the switch.
+        with live.backup("main", origin, "main") as switch:
+            switch.step(1)
+            back_up(target, kept)
+            while not switch.done:
+                switch.step(_BACKUP_STEP_PAGES)
+                if progress:
+                    progress(switch.page_count - switch.remaining, switch.page_count)
+        live.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -1,0 +1,59 @@
+"""What keeps everything derived in line with records and events, whoever wrote them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+from hardwon.govern.lifecycle import effective_validation
+from hardwon.model import Record, Validation
+from hardwon.store.contract import Row, Store, Writer
+from hardwon.store.rows import original_of, row_of
+
+T = TypeVar("T")
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    source = iter(items)
+    while batch := list(islice(source, size)):
+        yield batch
+
+
+def refresh_status(writer: Writer, project: str, record_id: str) -> None:
+    """Brings what is kept of a record's status in line with its events."""
+    stored = writer.get(project, record_id)
+    if stored:
+        envelope = original_of(stored).metadata.validation
+        effective = effective_validation(envelope, writer.events_of(project, record_id))
+        changed = None if effective == envelope else effective.to_json()
+        writer.set_validation(project, record_id, effective.status, changed)
+
+
+def derive_again(store: Store, project: str, row: Row) -> Row:
+    """The row as it should be. Another version may write the same record as other JSON: what was written stays."""
+    record = original_of(row)
+    effective = effective_validation(record.metadata.validation, store.events_of(project, row.id))
+    return row_of(record, effective)._replace(body=row.body, digest=row.digest)
+
+
+def really_conflicting(
+    writer: Writer, project: str, suspects: Sequence[str], given: Mapping[str, Record], *, but_for_status: bool = False
+) -> list[str]:
+    """Of ids that are kept with another body, those that say something else: older versions wrote other JSON."""
+    same = same_but_for_status if but_for_status else operator.eq
+    conflicts = []
+    for record_id in suspects:
+        stored = writer.get(project, record_id)
+        if stored and not same(original_of(stored), given[record_id]):
+            conflicts.append(record_id)
+    return conflicts
+
+
+def same_but_for_status(one: Record, other: Record) -> bool:
+    return _without_validation(one) == _without_validation(other)
+
+
+def _without_validation(record: Record) -> Record:
+    return record.altered(metadata=record.metadata.altered(validation=Validation()))

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from hardwon import Memory
+
+settings.register_profile(
+    "hardwon", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("hardwon")
+
+TORTURE = bool(os.environ.get("HARDWON_TORTURE"))
+"""`make torture` runs the same tests for longer."""
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory(tmp_path / "brain") as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def _own_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reaches the memory of whoever runs it."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user-data"))
+    monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,0 +1,493 @@
+"""Texts with invented secrets, and ordinary texts that look a little like them.
+
+Marks of real providers are put together from pieces at import, so that no scanner takes this file for a leak.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+
+_ALNUM = string.ascii_letters + string.digits
+_HEX = "0123456789abcdef"
+_URLSAFE = _ALNUM + "_-"
+_BASE64 = _ALNUM + "+/"
+
+
+def made_up(length: int, alphabet: str = _ALNUM) -> str:
+    """A value that is random but the same in every run; it has a digit, as a real one has."""
+    made_up.seed += 1  # type: ignore[attr-defined]
+    rng = random.Random(made_up.seed)  # type: ignore[attr-defined]
+    value = "".join(rng.choice(alphabet) for _ in range(length - 2))
+    return value + rng.choice([c for c in alphabet if c.isalpha()]) + rng.choice("234567")
+
+
+made_up.seed = 0  # type: ignore[attr-defined]
+
+
+def pem(kind: str, newline: str = "\n", end: bool = True, headers: str = "") -> str:
+    """A private key block, or most of one."""
+    lines = ["-----BEG" + f"IN {kind}-----", *([headers, ""] if headers else [])]
+    lines += [made_up(64, _BASE64) for _ in range(4)] + [made_up(40, _BASE64) + "=="]
+    return newline.join([*lines, "-----EN" + f"D {kind}-----"] if end else lines)
+
+
+def jwt() -> str:
+    """Three parts, the first two of which are JSON in base64."""
+    return f"ey{'J'}{made_up(33, _URLSAFE)}.ey{'J'}{made_up(70, _URLSAFE)}.{made_up(43, _URLSAFE)}"
+
+
+SECRETS: list[tuple[str, str, str]] = []
+
+
+def _add(label: str, template: str, secret: str) -> None:
+    """One case: `@@` in the template is where the secret stands."""
+    assert template.count("@@") == 1
+    SECRETS.append((label, template.replace("@@", secret), secret))
+
+
+# ---- keys with a mark of their own, in many surroundings
+_add("openai-key", "@@", "sk" + "-" + made_up(48))
+_add("openai-key", "client = OpenAI(api_key='@@')", "sk" + "-proj-" + made_up(120, _URLSAFE))
+_add("openai-key", "Incorrect API key provided: @@. You can find your key at …", "sk" + "-" + made_up(51))
+_add("openai-key", "export OPENAI_API_KEY=@@\npython run.py", "sk" + "-svcacct-" + made_up(90, _URLSAFE))
+_add("openai-key", '{"openrouter": "@@"}', "sk" + "-or-v1-" + made_up(64, _HEX))
+_add("anthropic-key", "ANTHROPIC_API_KEY=@@", "sk" + "-ant-" + "api03-" + made_up(95, _URLSAFE))
+_add("anthropic-key", "x-api-key: @@\nanthropic-version: 2023-06-01", "sk" + "-ant-" + made_up(40, _URLSAFE))
+_add("github-token", "@@ is what I used", "gh" + "p_" + made_up(36))
+_add("github-token", "git push https://x-access-token:@@@github.com/a/b.git", "gh" + "s_" + made_up(36))
+_add("github-token", 'headers = {"Authorization": "token @@"}', "gh" + "o_" + made_up(36))
+_add("github-token", "log line 1\\n@@\\nlog line 3", "gh" + "u_" + made_up(36))
+_add("github-token", "refresh (@@), done", "gh" + "r_" + made_up(76))
+_add("github-token", "토큰은 @@ 입니다", "github" + "_pat_" + made_up(22) + "_" + made_up(59))
+_add("github-token", "https://@@@github.com/acme/tool.git", "gh" + "p_" + made_up(36))
+_add(
+    "gitlab-token",
+    "curl --header 'PRIVATE-TOKEN: @@' https://gitlab.example.com/api",
+    "glp" + "at-" + made_up(20),
+)
+_add("groq-key", "GROQ_API_KEY: @@", "gs" + "k_" + made_up(52))
+_add("xai-key", "Using key @@ for grok", "xa" + "i-" + made_up(80))
+_add("perplexity-key", "[@@]", "ppl" + "x-" + made_up(48))
+_add("tavily-key", 'TavilyClient("@@")', "tvl" + "y-dev-" + made_up(32))
+_add("huggingface-token", "hf auth login --token @@ --add-to-git-credential", "h" + "f_" + made_up(34))
+_add("replicate-token", "REPLICATE_API_TOKEN=@@;", "r" + "8_" + made_up(37))
+_add(
+    "aws-key-id",
+    "aws_access_key_id = @@\nregion = eu-west-1",
+    "AK" + "IA" + made_up(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567").upper(),
+)
+_add(
+    "aws-key-id",
+    "Credential=@@/20240501/us-east-1/s3/aws4_request",
+    "AS" + "IA" + made_up(16, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567").upper(),
+)
+_add(
+    "access-key",
+    "[default]\naws_secret_access_key = @@\nregion = eu-west-1",
+    "wJ" + made_up(17) + "/" + made_up(20, _BASE64),
+)
+_add("access-key", "AWS_SECRET_ACCESS_KEY=@@", made_up(19) + "/+" + made_up(19, _BASE64))
+_add("access-key", '{"SecretAccessKey": "@@", "Expiration": "2024-05-01"}', made_up(40, _BASE64))
+_add("access-key", "set AWS_SECRET_ACCESS_KEY=@@", "/" + made_up(19) + "/" + made_up(19))
+_add("google-key", "https://maps.googleapis.com/maps/api/js?key=@@&v=3", "AI" + "za" + made_up(35, _URLSAFE))
+_add("google-key", "access: @@", "ya2" + "9." + made_up(80, _URLSAFE))
+_add("google-key", '"client_secret":"@@"', "GOC" + "SPX-" + made_up(28, _URLSAFE))
+_add(
+    "slack-token",
+    "slack_sdk.WebClient(token='@@')",
+    "xo" + "xb-" + "123456789012-1234567890123-" + made_up(24),
+)
+_add("slack-token", "user token @@ revoked", "xo" + "xp-" + "12345678901-" + made_up(40))
+_add("slack-token", "SLACK_APP=@@", "xa" + "pp-1-" + made_up(11) + "-" + made_up(50))
+_add(
+    "slack-webhook",
+    "POST https://hooks.slack" + ".com/services/@@ -> 200",
+    "T" + made_up(8) + "/B" + made_up(8) + "/" + made_up(24),
+)
+_add("stripe-key", 'stripe.api_key = "@@"', "sk" + "_live_" + made_up(24))
+_add("stripe-key", "stripe.Charge failed with @@: no such customer", "sk" + "_test_" + made_up(24))
+_add("stripe-key", "rk: '@@'", "rk" + "_live_" + made_up(24))
+_add("stripe-key", "endpoint_secret = '@@'  # from the dashboard", "wh" + "sec_" + made_up(32))
+_add("sendgrid-key", "SENDGRID='@@'", "S" + "G." + made_up(22, _URLSAFE) + "." + made_up(43, _URLSAFE))
+_add("npm-token", "//registry.npmjs.org/:_authToken=@@", "np" + "m_" + made_up(36))
+_add(
+    "pypi-token",
+    "[pypi]\nusername = __token__\npassword = @@\n",
+    "py" + "pi-AgE" + "IcHlwaS5vcmc" + made_up(120, _URLSAFE),
+)
+_add("digitalocean-token", "doctl auth init -t @@", "do" + "p_v1_" + made_up(64, _HEX))
+_add("shopify-token", "X-Shopify-Access-Token: @@", "shp" + "at_" + made_up(32, _HEX))
+_add("twilio-key", "Client('@@', secret)", "S" + "K" + made_up(32, _HEX))
+_add("mailgun-key", "curl -s --user 'api:@@' https://api.mailgun.net/v3", "ke" + "y-" + made_up(32, _HEX))
+_add(
+    "telegram-token",
+    "https://api.telegram.org/bot@@/getMe",
+    "712345678" + "9:A" + "A" + made_up(33, _URLSAFE),
+)
+_add("telegram-token", "bot = Bot('@@')", "12345678" + "90:A" + "A" + made_up(33, _URLSAFE))
+_add("discord-token", "bot.run('@@')", "MT" + made_up(24) + "." + made_up(6) + "." + made_up(38, _URLSAFE))
+_add("discord-webhook", "https://discord.com/api/webhooks/@@", "123456789012345678/" + made_up(68, _URLSAFE))
+_add("notion-token", "Client(auth='@@')", "nt" + "n_" + made_up(46))
+_add("notion-token", "notion: @@ (old)", "secr" + "et_" + made_up(43))
+_add("linear-key", "linear @@", "lin" + "_api_" + made_up(40))
+_add("figma-token", "X-Figma-Token: @@", "fig" + "d_" + made_up(40, _URLSAFE))
+_add(
+    "docker-token",
+    "echo @@ | docker login --username me --password-stdin",
+    "dck" + "r_pat_" + made_up(27, _URLSAFE),
+)
+_add(
+    "grafana-token",
+    'grafana: "@@"',
+    "gl" + "sa_" + made_up(32) + "_" + made_up(8, _HEX).replace("_", "0")[:6] + "0a",
+)
+_add("vault-token", "VAULT_TOKEN=@@", "hv" + "s." + made_up(90, _URLSAFE))
+_add("databricks-token", "DATABRICKS: @@", "da" + "pi" + made_up(32, _HEX))
+_add(
+    "age-key",
+    "# created: 2024-05-01\n@@\n",
+    "AGE-SECRET" + "-KEY-1" + made_up(58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L").upper(),
+)
+_add(
+    "azure-key",
+    "DefaultEndpointsProtocol=https;AccountName=a;AccountKey=@@;EndpointSuffix=core.windows.net",
+    made_up(86, _BASE64) + "==",
+)
+_add(
+    "azure-sas",
+    "https://a.blob.core.windows.net/c/b.txt?sv=2022-11-02&sr=b&sig=@@&se=2024-05-01",
+    made_up(40) + "%2F" + made_up(5) + "%3D",
+)
+_add("jwt", "token=@@", jwt())
+_add("jwt", "Set-Cookie: session=@@; HttpOnly; Path=/", jwt())
+_add("jwt", '{"id_token": "@@", "token_type": "bearer"}', jwt())
+_add("jwt", "decoded ok\\n@@\\nend", jwt())
+
+# ---- private keys
+_add("private-key", "@@", pem("RSA PRIVATE KEY"))
+_add("private-key", "key file:\n@@\nend of file", pem("PRIVATE KEY"))
+_add("private-key", "cat ~/.ssh/id_ed25519\n@@\n$ ", pem("OPENSSH PRIVATE KEY"))
+_add("private-key", "@@ trailing", pem("EC PRIVATE KEY"))
+_add("private-key", "x\n@@", pem("ENCRYPTED PRIVATE KEY", end=False))
+_add("private-key", '{"private_key": "@@\\n", "client_email": "a@b.iam"}', pem("PRIVATE KEY", newline="\\n"))
+_add("private-key", "gpg --export\n@@\n", pem("PGP PRIVATE KEY BLOCK", headers="Version: GnuPG v2"))
+_add(
+    "private-key",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n@@\n",
+    pem("RSA PRIVATE KEY"),
+)
+_add("private-key", "@@", pem("RSA PRIVATE KEY", headers="Proc-Type: 4,ENCRYPTED\nDEK-Info: DES,AB12"))
+_add(
+    "private-key",
+    "\n  tls.key: @@\n",
+    "LS0tLS1CRUdJTi" + "BSU0EgUFJJVkFURSBLRVktLS0tLQo" + made_up(200, _BASE64) + "=",
+)
+
+# ---- headers, addresses, command lines
+_add("authorization", "Authorization: Bearer @@", "abc123XYZ789")
+_add("authorization", "curl -H 'Authorization: Basic @@' https://example.com", "dXNlcjpwYXNzd29yZA==")
+_add("authorization", "GET / HTTP/1.1\r\nAuthorization: token @@\r\nHost: a\r\n", made_up(40, _HEX))
+_add("authorization", '{"headers": {"Authorization": "Bearer @@"}}', made_up(32))
+_add("authorization", '{\\"Authorization\\": \\"Bearer @@\\"}', made_up(32))
+_add("authorization", "'authorization': 'Bearer @@',", made_up(20, _URLSAFE))
+_add("bearer-token", "sent with Bearer @@ and got 401", made_up(40))
+_add("url-password", "postgresql://app:@@@db.internal:5432/main", "s3cr3t-Pa55")
+_add("url-password", "DATABASE_URL=mysql://root:@@@127.0.0.1/shop", "correcthorse")
+_add("url-password", "redis://:@@@cache:6379/0 refused", "hunter2hunter2")
+_add("url-password", "amqp://guest:@@@mq/%2f", "p%40ss%2Fw0rd%21")
+_add(
+    "url-password",
+    "connect to 'mongodb+srv://u:@@@c0.abcde.mongodb.net/?retryWrites=true' timed out",
+    "Zx9!kk_2",
+)
+_add("url-password", "https:\\/\\/bob:@@@example.com\\/x", "tr0ub4dor")
+_add("url-password", "see ftp://user:@@@host/file", "p@ss@word")
+_add("url-password", "http://user:@@@host/x", "password")
+_add(
+    "url-token",
+    "git clone https://@@@dev.azure.com/org/p/_git/r",
+    made_up(52, "abcdefghijklmnopqrstuvwxyz234567") + "a2b3c4",
+)
+_add("basic-auth", "curl -u admin:@@ https://example.com/api", "s3cretpass")
+_add("basic-auth", "$ curl -s --user 'bob:@@' -X POST https://example.com", "correct-horse")
+_add("basic-auth", 'curl -XGET -u "elastic:@@" localhost:9200/_cat', "changed9")
+_add("password", "sshpass -p '@@' ssh root@10.0.0.3", "toor1234")
+_add("password", "mysql -h db -u root -p@@ shop < dump.sql", "hunter2x")
+_add("password", "machine api.heroku.com login me@example.com password @@", "abcdefgh-1234")
+_add("password", "ALTER USER app WITH PASSWORD '@@';", "n3w-passw0rd")
+_add("password", "CREATE USER 'a'@'%' IDENTIFIED BY '@@';", "topsecretvalue")
+_add("password", "tool --user bob --password @@ --verbose", "hunter2x")
+_add("password", "tool --password @@", "correcthorse")
+_add("password", 'tool --password="@@" run', "correct horse battery")
+_add("token", "gh-tool --token=@@ sync", "a8f5f167f44f4964e6c998dee827110c")
+_add("api-key", "run --api-key @@\n", "abcd1234efgh5678")
+_add("api-key", "run --api-key '@@' --fast", "0a1b2c3d4e")
+_add("password", "docker run -e DB_PASSWORD=@@ -p 5432:5432 postgres:16", "correcthorse")
+_add("token", "docker build --build-arg NPM_TOKEN=@@ .", "abcd1234efgh")
+
+# ---- values under a name
+_add("password", 'password = "@@"', "correct horse battery staple")
+_add("password", "password = '@@'  # TODO remove", "swordfish")
+_add("password", '{"user": "bob", "password": "@@", "age": 3}', "hunter2x")
+_add("password", '{"body": "{\\"user\\": \\"bob\\", \\"password\\": \\"@@\\"}"}', "hunter2x")
+_add("password", '{\\"pw\\": 1, \\"db_password\\": \\"@@\\"}', 'a\\\\\\"b-quoted-c')
+_add("api-key", "config = {'api_key': '@@', 'debug': True}", "5f0c7127-3be9-4488-b801-c7b6415b45e9")
+_add("password", "db:\n  host: localhost\n  password: @@\n  port: 5432\n", "hunter2x")
+_add("password", "DB_HOST=localhost\nDB_PASSWORD=@@\nDB_PORT=5432\n", "correcthorse")
+_add("secret", "export SECRET_KEY='@@'", "django-insecure-abc")
+_add("secret", 'SECRET_KEY = "@@"', "k#9$x!pq&2")
+_add("password", "Server=db;Database=x;User Id=sa;Password=@@;Encrypt=true", "Hunter2x!")
+_add("password", "Server=db;Uid=sa;Pwd=@@;", "correcthorse")
+_add("password", "PGPASSWORD=@@ psql -h db -U app", "correcthorse")
+_add("password", "host=db user=app password=@@ dbname=x", "correcthorse")
+_add("password", "POST /login username=bob&password=@@&remember=1", "correcthorse")
+_add("token", "GET /v1/items?access_token=@@&page=2 HTTP/1.1", "9f86d081884c7d65")
+_add("token", "wss://example.com/socket?token=@@", "abcd-1234-efgh-5678")
+_add("password", "DB_PASSWORD=@@", "p@ss(w0rd)!#x")
+_add("password", "a=1\\nDB_PASSWORD=@@\\nb=2", "hunter2x")
+_add("password", "user: admin, password: @@.", "hunter2x")
+_add("password", "(login: bob / password: @@)", "Tr0ub4dor&3")
+_add("password", "spring.datasource.password=@@", "correcthorse")
+_add("secret", "client_secret: @@", "8Q~abcDEF123456ghiJKL")
+_add("api-key", "X-Api-Key: @@", "7a6b5c4d3e2f1a0b")
+_add("api-key", "const openaiApiKey = `@@`;", "prod1key2value3")
+_add("password", 'password: str = "@@"', "hunter2x")
+_add("password", 'let db_password: &str = "@@";', "hunter2x")
+_add("password", 'dbPassword := "@@"', "hunter2x")
+_add("password", "'password' => '@@',", "hunter2x")
+_add("password", "os.environ['DB_PASSWORD'] = '@@'", "hunter2x")
+_add("password", 'connect(host="db", password="@@", port=1)', "hunter2x")
+_add("password", "Settings(password=SecretStr('@@'))", "hunter2x")
+_add("password", "  POSTGRES_PASSWORD: @@\n  POSTGRES_DB: x", "postgres")
+_add("password", "**Password:** @@", "hunter2x")
+_add("password", "비밀번호는 password: @@ 이고", "hunter2x")
+_add("password", 'password="@@', "cut-short-here")
+_add("password", "print('login'); password='@@'; print(\"done\")", "don\\'t tell")
+_add("private-key", "ETH_PRIVATE_KEY=0x@@".replace("0x@@", "@@"), "0x" + made_up(64, _HEX))
+_add("credential", '"credentials": "@@"', "bob:hunter2x")
+_add("password", "smtp_pass=@@ smtp_host=mail", "zq81-kk")
+
+# ---- found by trying random values
+_add("password", "DB_PASSWORD=@@\nX=1", "m6;KFbm1}%|<x")
+_add("password", "x --password @@ --y", "F3TRe^ZI(l+P7b")
+_add("password", 'password = "@@"', "<IH-zWTv$xr8M{{93Ex@;V")
+_add("password", "Server=db;Password=@@;Encrypt=true", "ab!cd-9[ef]g(h")
+_add("access-key", "aws_secret_access_key = @@\n", "gbGjWgNxual2LKudtlLmvCXzxHChtTywxYouKaNQ")
+_add("api-key", "GET /?api_key=@@&x=1", "mBGQHBLK4pTfiKbvykBpryrN")
+_add("token", "token: @@\n", "RGmxea4NMxfjpXqxNnRbTk")
+_add("password", "  password: @@\n", "IsDqbWWJxY")
+
+ORDINARY: list[str] = [
+    # ---- hashes, ids, encoded data
+    "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+    "fixed in 9fceb02, released in v1.2.3",
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  empty.txt",
+    "md5 d41d8cd98f00b204e9800998ecf8427e of nothing",
+    "request 123e4567-e89b-12d3-a456-426614174000 took 12ms",
+    "image: alpine@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "docker://alpine:3.19@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    "SGVsbG8sIHdvcmxkISBUaGlzIGlzIGEgdGVzdC4=",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+    "eyJoZWxsbyI6ICJ3b3JsZCIsICJuIjogMX0= is base64 of a JSON object",
+    "integrity sha512-9fLZ+Q4nTSNhUa5nWJ8l2bq4lZ7G1s6m0r3cXo6VyQ8m5s1b0zX1y2z3==",
+    'etag: W/"5f3-ab12cd34ef56"',
+    "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----",
+    "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkqhkiG9w0BAQUFADB\n-----END CERTIFICATE-----",
+    "-----BEGIN PGP SIGNATURE-----\niQEzBAABCAAdFiEE\n-----END PGP SIGNATURE-----",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGk3 bob@laptop",
+    "if '-----BEGIN PRIVATE KEY-----' in text: return True",
+    "the file must start with -----BEGIN RSA PRIVATE KEY----- and end with -----END RSA PRIVATE KEY-----",
+    "pem.startswith(\"-----BEGIN RSA PRIVATE KEY-----\\n\") or pem == ''",
+    "GET /assets/app.3f2a9c1b.js 200 12345 - 4ms",
+    "trace_id=4bf92f3577b34da6a3ce929d0e0e4736 span_id=00f067aa0ba902b7",
+    "0x7ffee4b2a9c0 <main+16>: mov eax, 0x0",
+    "token: 0xdAC17F958D2ee523a2206206994597C13D831ec7 (USDT)",
+    # ---- code that speaks of secrets
+    'password = os.environ["DB_PASSWORD"]',
+    "token = get_token()",
+    "token = tokens[0]",
+    "password: str",
+    "secret: SecretStr = Field(...)",
+    "if password == expected:",
+    "api_key = config.api_key",
+    "password=password",
+    "login(user=user, password=password, token=None)",
+    "token=None",
+    "def login(user, password):",
+    "def login(user: str, password: str = '') -> Token:",
+    "passwd(5) describes the format of /etc/passwd",
+    "token = os.getenv('GITHUB_TOKEN', '')",
+    "client = Client(token=settings.github.token, timeout=30)",
+    "self.token = token",
+    "this.password=password;",
+    "const token = req.headers.authorization?.split(' ')[1];",
+    "const { password, token } = req.body;",
+    "interface User { name: string; password: string; token?: string }",
+    'type Login struct {\n\tUser string `json:"user"`\n\tPassword string `json:"password"`\n}',
+    "private String password;\npublic String getPassword() { return this.password; }",
+    'print("password:", password)',
+    "print('token=' + token + ' ok')",
+    "password = input('Password: ')",
+    "pw = getpass.getpass('Password: ')",
+    'f"password={password!r}"',
+    'logger.info("token=%s expires=%d", token, expires)',
+    "headers = {'Authorization': f'Bearer {token}'}",
+    'headers = {"Authorization": "Bearer " + token}',
+    'curl -H "Authorization: Bearer $TOKEN" https://api.example.com',
+    "curl -u $USER:$PASSWORD https://example.com",
+    'curl -u "user:${PASSWORD}" https://example.com',
+    "curl -fsSL https://example.com/install.sh | sh && docker run -u 1000:1000 x".replace("1000:1000", "app"),
+    "tokenizer = AutoTokenizer.from_pretrained('bert-base-uncased')",
+    "tokenizer.pad_token = tokenizer.eos_token",
+    "eos_token='</s>', pad_token=\"<|endoftext|>\", unk_token='[UNK]'",
+    "max_tokens=4096, temperature=0.2, top_p=1",
+    '{"prompt_tokens": 1234, "completion_tokens": 56, "total_tokens": 1290}',
+    "token_count: 1234567, token_type: bearer",
+    "if token == 'while' or token == \"return\": self.advance()",
+    "token = 'identifier'",
+    'while ((token = strtok(NULL, ",")) != NULL) { n++; }',
+    "let token = Token::new(TokenKind::Ident, span);",
+    "password = hashlib.sha256(raw.encode()).hexdigest()",
+    "password = bcrypt.hash(password, 10)",
+    "secret = secrets.token_hex(32)",
+    "secret_key = base64.b64decode(encoded)",
+    "token = sha256_hex",
+    "password = new_password2",
+    "assert user.check_password(password) is True",
+    "password_policy: strict",
+    "password_min_length = 12",
+    "kubectl get secret my-secret -o yaml",
+    "secretName: app-tls\nsecret: db-creds-v2",
+    "env:\n  - name: DB_PASSWORD\n    valueFrom:\n      secretKeyRef:\n        name: db\n        key: pw",
+    "secrets: inherit",
+    "token: ${{ secrets.GITHUB_TOKEN }}",
+    "password: {{ vault_db_password }}",
+    "DB_PASSWORD=${DB_PASSWORD}",
+    "DB_PASSWORD=$DB_PASSWORD make run",
+    "TOKEN=$(cat /run/secrets/token)",
+    "api_key: <your-api-key>",
+    'api_key = "your-api-key-here"',
+    "OPENAI_API_KEY=sk-...",
+    'OPENAI_API_KEY=""',
+    "password: ***",
+    "password=xxxx",
+    "password = '********'",
+    "API_TOKEN=changeme",
+    'api_key_env = "OPENAI_API_KEY"',
+    'api_key: "OPENAI_API_KEY"',
+    "private_key_path: /etc/ssl/private/server.key",
+    "private_key = /etc/ssl/private/server.key",
+    "credentials: ~/.aws/credentials",
+    "PWD=/home/bob/project\nOLDPWD=/home/bob",
+    '{"pwd": "/home/bob/work", "shell": "/bin/bash"}',
+    "MYSQL_ROOT_PASSWORD_FILE=/run/secrets/mysql",
+    "usage: tool [--user USER] [--password PASSWORD] [--token TOKEN]",
+    "  --token string     token used to log in\n  --api-key text     the key",
+    "pass the --token flag or use --password instead.",
+    "docker login --username me --password-stdin",
+    "SELECT id, password FROM users WHERE token = $1 AND password = %s",
+    "UPDATE users SET password = crypt($1, gen_salt('bf')) WHERE id = :id",
+    "CREATE TABLE users (id int, password varchar(255) NOT NULL, token text)",
+    "s/password=.*/password=***/g",
+    "re.compile(r'password=(\\S+)|token=([^&]+)')",
+    '<input type="password" name="password" placeholder="Password">',
+    'input[type="password"]:focus { outline: none; }',
+    '<label for="token">Token:</label> <token>',
+    "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/db-a1B2c3",
+    "projects/123456789/secrets/db/versions/3",
+    "aws kms import-key-material --import-token fileb://ImportToken.bin --private-key file://key1.pem",
+    "docker build --secret id=npmrc,src=$HOME/.npmrc1 .",
+    "credentials = '{0}:{1}'.format(user, passwd).encode()",
+    "username, _, password = base64.b64decode(rest).decode().partition(':')",
+    "private_key: PKCS7PrivateKeyTypes,",
+    "ACCESS_KEYS = 3; DEFAULT_CREDENTIALS: Incomplete",
+    "Token: '#d8dee9', Token.Name: \"#f8f8f2\"",
+    '$pw_passwd = $pwob->passwd ( $_[1] ) if pw_has("passwd");',
+    '"lastModifiedSecret": 1556312220.133',
+    "a dynamic library identified by 'name' with password 'none'",
+    # ---- prose and messages
+    "the password was wrong",
+    "token: expected identifier",
+    "password: required",
+    "password: must contain at least 8 characters",
+    "Password: too-short, try again",
+    "token limit exceeded",
+    "Unexpected token '<' in JSON",
+    "SyntaxError: Unexpected token '<', \"<!DOCTYPE \"... is not valid JSON",
+    "error: Invalid password: authentication failed for user bob",
+    'FATAL:  password authentication failed for user "postgres"',
+    "fatal: could not read Password for 'https://bob@github.com': terminal prompts disabled",
+    "remote: Support for password authentication was removed on August 13, 2021.",
+    "401 Unauthorized: Bearer token is missing or has expired, see the documentation",
+    'WWW-Authenticate: Bearer realm="api", error="invalid_token"',
+    "Authorization: Basic authentication is required",
+    "Authorization: Bearer <token>",
+    "The secret to good sauce: patience. The key: butter.",
+    "Secret: there is none, token: neither",
+    "sk-learn, scikit-learn and task-1234",
+    "disk-usage of ask-questions-about-something-else",
+    "risk-management-framework-for-teams",
+    'class="sk-estimator-doc-link sk-toggleable__content-wrapper-inner"',
+    "see desk-reservation-system-integration-tests",
+    "https://user@host/x",
+    "git@github.com:a/b.git",
+    "ssh://git@host",
+    "http://localhost:8080/a@b",
+    "postgresql://localhost:5432/db",
+    "postgresql://app:${DB_PASSWORD}@db/main",
+    "postgres://user:<password>@host/db and redis://:***@cache",
+    "https://medium.com/@someone/a-post-about-things-1234567890ab",
+    "https://example.com/path?x=1&sort=key&page=2#token",
+    "meet at 12:30@noon, mail bob@example.com or alice+tag@example.co.uk",
+    "https://hooks.slack.com/services/ is where webhooks live",
+    "npm_config_registry=https://registry.npmjs.org hf_hub_download r8_something",
+    "key-value store, key-1 and cache-key-d41d8cd98f00b204e9800998ecf8427e",
+    "SKU SK-1234, TASK AKIAK, MTV and NTFS",
+    "signature sig=abc, dapi docs, SG. of 1.2, hvs. unknown",
+    "password reset e-mails go out from no-reply@example.com at 09:00",
+    'Our own: [REDACTED:github-token] and password=[REDACTED:password], "token": "[REDACTED:jwt]"',
+    "Authorization: Bearer [REDACTED:authorization]",
+    "postgresql://app:[REDACTED:url-password]@db/main",
+    # ---- traces, logs, shells of several languages
+    'Traceback (most recent call last):\n  File "/app/auth.py", line 42, in login\n'
+    '    raise AuthError("bad token")\n'
+    "app.errors.AuthError: bad token",
+    '  File "/usr/lib/python3.11/site-packages/jwt/api_jwt.py", line 210, in decode_complete\n'
+    "jwt.exceptions.ExpiredSignatureError: Signature has expired",
+    "KeyError: 'password'",
+    "TypeError: login() missing 1 required positional argument: 'password'",
+    "pydantic_core.ValidationError: 1 validation error for Settings\napi_key\n  Field required [missing]",
+    'java.lang.NullPointerException: Cannot invoke "Token.getValue()" because "token" is null\n'
+    "\tat com.acme.auth.TokenFilter.doFilter(TokenFilter.java:87)",
+    "panic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\nmain.main()\n"
+    "\t/tmp/token.go:12 +0x1d",
+    "thread 'main' panicked at 'called `Result::unwrap()` on an `Err`: InvalidToken', src/token.rs:12:5",
+    "ReferenceError: token is not defined\n    at Object.<anonymous> (/app/token.js:3:13)\n  at node:main:12",
+    "/usr/lib/ruby/3.0/password.rb:12:in `check': wrong number of arguments (given 1, expected 2)",
+    "error[E0425]: cannot find value `token` in this scope\n --> src/main.rs:4:20",
+    "src/lexer.c:120:5: error: expected ';' before 'token'",
+    "npm ERR! code E401\nnpm ERR! Incorrect or missing password.",
+    "$ git log --oneline -3\n9fceb02 Rotate the token\n1a2b3c4 Hash passwords\n0d1e2f3 Initial commit",
+    "diff --git a/auth.py b/auth.py\nindex 83db48f..bf2a1c9 100644\n-    token = None\n+    token = fetch()",
+    "2024-05-01T12:30:45.123Z INFO auth: token refreshed for user=42 in 13ms",
+    "ps aux | grep -v grep | awk '{print $2}' | xargs kill -9",
+    "find . -name '*.py' -newer setup.py -exec grep -l password {} +",
+    "mkdir -p build && ssh -p 2222 host && docker run -p 8080:80 nginx",
+    "SELECT u.id, count(*) FROM users u JOIN orders o ON o.user_id = u.id GROUP BY 1 HAVING count(*) > 3",
+    "for i in range(10):\n    total += weights[i] * values[i]\nreturn total / max(1, n)",
+    "Ran 214 tests in 3.2s: 213 passed, 1 failed (tests/test_tokens.py::test_refresh[expired-401])",
+    "The build failed because the cache key did not include the lock file; adding it fixed the stale wheel.",
+    "Retry with exponential backoff; the API answers 429 with Retry-After: 30 when the limit is hit.",
+    "로그인할 때 비밀번호가 틀렸다는 오류가 났다. 토큰을 새로 받으니 해결됐다.",
+    "password: 필수입니다",
+    "密码错误，请重新输入。令牌已过期。",  # noqa: RUF001
+    "token：已过期 password：必填",  # noqa: RUF001
+    "デプロイに失敗しました: パスワードが設定されていません",
+    "🎉 deploy ok, 🔑 rotated, token 🚫",
+    "İstanbul'da token süresi doldu, password: gerekli",
+    "Пароль неверный: password: обязательно",
+    "",
+    "a",
+    "ok",
+]

@@ -1,0 +1,138 @@
+"""Generated records: every kind, every field, awkward text included."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from hypothesis import strategies as st
+
+from hardwon import Episode, Experience, Fact, Fix, Issue, Metadata, MistakeCard, Source, Step, Trajectory
+from hardwon.fields import from_us
+from hardwon.model import ROUTES, STATUSES, VERIFIERS, AnyRecord, Entities, Moment, RelatedFile, Validation
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80)
+prose = texts.filter(lambda text: bool(text.strip()))
+names = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=20).filter(
+    lambda name: bool(name.strip())
+)
+units = st.floats(0, 1)
+times = st.integers(0, 4_000_000_000_000_000).map(from_us)
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=5,
+)
+json_objects = st.dictionaries(texts, json_values, max_size=3)
+scalars = st.none() | st.booleans() | st.integers(-(2**62), 2**62) | texts
+
+
+def some(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(items, max_size=3)
+
+
+metadatas = st.builds(
+    Metadata,
+    source=st.builds(Source, id=names, author=names),
+    context=st.builds(
+        Moment,
+        timestamp=times,
+        git_commit=st.sampled_from(["", "0" * 40]),
+        git_branch=st.sampled_from(["", "main"]),
+        related_files=some(st.builds(RelatedFile, path=names, hash=st.sampled_from(["", "a" * 40]))),
+    ),
+    validation=st.builds(
+        Validation,
+        status=st.sampled_from(STATUSES),
+        verified_by=st.none() | st.sampled_from(VERIFIERS),
+        verification_id=st.none() | names,
+        failure_hash=st.none() | names,
+    ),
+    tags=some(names),
+    project_id=st.just("default"),
+)
+ids = st.uuids().map(str)
+
+
+@st.composite
+def experiences(draw: st.DrawFn) -> Experience:
+    (outcome, tool), route = draw(st.sampled_from(sorted(ROUTES.items(), key=repr)))
+    own = draw(st.dictionaries(st.sampled_from(["ticket", "host", "run", "größe"]), json_values, max_size=3))
+    own = {key: value for key, value in own.items() if value is not None}
+    if route:
+        own[route[0]] = draw(st.sampled_from(route[1]))
+    return Experience(
+        id=draw(ids),
+        content=draw(prose),
+        outcome=outcome,
+        tool=tool,
+        summary=draw(texts),
+        metadata=draw(metadatas),
+        **own,
+    )
+
+
+facts = st.builds(
+    Fact,
+    id=ids,
+    content=prose,
+    fact_type=st.sampled_from(["error", "solution", "observation", "decision"]),
+    confidence=units,
+    entities=st.builds(
+        Entities, files=some(names), functions=some(names), libraries=some(names), error_codes=st.none() | some(names)
+    ),
+    metadata=metadatas,
+)
+trajectories = st.builds(
+    Trajectory,
+    id=ids,
+    task=texts,
+    steps=some(
+        st.builds(Step, action=texts, observation=texts, reward=st.floats(allow_nan=False, allow_infinity=False, width=32))
+    ),
+    final_reward=units,
+    metadata=metadatas,
+)
+cards = st.builds(
+    MistakeCard,
+    mistake_type=names,
+    task_id=st.none() | names,
+    worker_id=scalars,
+    bad_decision=scalars,
+    correct_decision=scalars,
+    evidence=texts,
+    lesson=texts,
+)
+episodes = st.builds(
+    Episode,
+    id=ids,
+    task_id=names,
+    score=units,
+    steps=st.integers(0, 10**6),
+    trajectory_summary=texts,
+    mistakes=some(texts),
+    successes=some(texts),
+    mistake_cards=some(cards),
+    metadata=metadatas,
+)
+fixes = st.builds(
+    Fix,
+    id=ids,
+    issue=st.builds(Issue, model=names, issue_type=names, description=texts, error_output=st.none() | texts, host=names),
+    analysis=texts,
+    fix_commands=some(texts),
+    fix_success=st.booleans(),
+    verification_success=st.booleans(),
+    execution_time_seconds=st.none() | st.floats(0, 1e6),
+    system_info=json_objects,
+    notes=st.none() | texts,
+    fixer_type=names,
+    confidence=st.none() | units,
+    metadata=metadatas,
+)
+records: st.SearchStrategy[AnyRecord] = st.one_of(experiences(), facts, trajectories, episodes, fixes)
+
+
+def at(seconds: int) -> datetime:
+    """A moment of the tests' own calendar."""
+    return from_us(1_800_000_000_000_000 + seconds * 1_000_000)

@@ -1,0 +1,147 @@
+"""Backups while others write, and restoring while others look."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from hardwon import Memory
+from hardwon.errors import DamagedError, ForeignFileError, PlaceError
+from processes import Child, Tell
+
+BACKUPS = 50
+
+
+def test_backups_under_a_busy_writer_are_whole(tmp_path: Path) -> None:
+    location = tmp_path / "brain"
+
+    def write_forever(tell: Tell) -> None:
+        with Memory(location) as writer:
+            while True:
+                tell(writer.remember("busy " + "word " * 50, "success", "conversation").id)
+                time.sleep(0.003)  # so that the memory stays small enough to be checked whole fifty times
+
+    with Memory(location) as memory:
+        children = [Child.start(write_forever) for _ in range(2)]
+        try:
+            for number in range(BACKUPS):
+                for child in children:
+                    child.listen(0.002)
+                acknowledged = [record_id for child in children for record_id in child.acknowledged]
+                path = tmp_path / f"backup{number}.db"
+                memory.backup(path)
+                assert Memory.restore(path, tmp_path / f"restored{number}") is None
+                with Memory(tmp_path / f"restored{number}") as restored:
+                    missing = [record_id for record_id in acknowledged if restored.get(record_id) is None]
+                    assert missing == []
+                    assert restored.doctor().ok
+        finally:
+            for child in children:
+                child.kill()
+    assert len(children[0].acknowledged) > BACKUPS, "the writer was not busy"
+
+
+def test_a_backup_is_one_private_file_with_a_checksum_that_sha256sum_reads(memory: Memory, tmp_path: Path) -> None:
+    memory.record_fact("x", "error")
+    steps: list[tuple[int, int]] = []
+    report = memory.backup(tmp_path / "safe" / "b.db", progress=lambda done, total: steps.append((done, total)))
+    assert report.sha256 == hashlib.sha256(report.path.read_bytes()).hexdigest()
+    assert report.size_bytes == report.path.stat().st_size
+    assert sorted(file.name for file in report.path.parent.iterdir()) == ["b.db", "b.db.sha256"]
+    assert stat.S_IMODE(report.path.stat().st_mode) == 0o600
+    assert steps[-1][0] == steps[-1][1] > 0
+    subprocess.run(["sha256sum", "--check", "b.db.sha256"], cwd=report.path.parent, check=True, capture_output=True)
+    with pytest.raises(PlaceError, match="exists already and is kept"):
+        memory.backup(report.path)
+
+
+def test_restore_replaces_a_memory_that_others_have_open_and_keeps_the_old_one(tmp_path: Path) -> None:
+    location = tmp_path / "brain"
+    with Memory(location) as memory, Memory(location) as other:
+        old = memory.record_fact("old", "observation")
+        memory.backup(tmp_path / "b.db")
+        late = memory.record_fact("late", "observation")
+        assert other.get(late.id) == late
+        kept = Memory.restore(tmp_path / "b.db", location)
+        assert kept is not None
+        for open_one in (memory, other):
+            assert open_one.get(old.id) == old
+            assert open_one.get(late.id) is None
+            assert open_one.recall("late") == []
+            assert open_one.doctor().ok
+        fresh = other.record_fact("fresh", "observation")
+        assert memory.get(fresh.id) == fresh
+    with Memory(kept.rename(tmp_path / "kept.db")) as before:
+        assert {record.id for record in before.browse()} == {old.id, late.id}
+
+
+def test_restore_under_a_busy_writer_loses_nothing(tmp_path: Path) -> None:
+    """What was acknowledged before the switch is in the copy that is kept; what came after is in the memory."""
+    location = tmp_path / "brain"
+
+    def write_forever(tell: Tell) -> None:
+        with Memory(location) as writer:
+            while True:
+                tell(writer.record_fact("busy", "observation").id)
+
+    with Memory(location) as memory:
+        memory.record_fact("seed", "observation")
+        memory.backup(tmp_path / "b.db")
+        child = Child.start(write_forever)
+        copies = []
+        for _ in range(10):
+            child.listen(0.01)
+            copies.append(Memory.restore(tmp_path / "b.db", location))
+        child.listen(0.05)
+        child.kill()
+        found = {record.id for record in memory.browse()}
+        assert memory.doctor().ok
+    for number, copy in enumerate(copies):
+        assert copy is not None
+        with Memory(copy.rename(tmp_path / f"kept{number}.db")) as kept:
+            found |= {record.id for record in kept.browse()}
+    assert set(child.acknowledged) <= found
+    assert len(child.acknowledged) > 20
+
+
+def test_restore_over_a_damaged_memory_moves_it_aside(tmp_path: Path) -> None:
+    location = tmp_path / "memory.db"
+    with Memory(location) as memory:
+        record = memory.record_fact("x", "error")
+        memory.backup(tmp_path / "b.db")
+    whole = location.read_bytes()
+    for ruin in (whole[:5000], b"garbage" * 999, b"", whole[:100] + b"\xff" * 2000 + whole[2100:]):
+        location.write_bytes(ruin)
+        location.with_name("memory.db-wal").write_bytes(b"a log that belongs to nothing")
+        kept = Memory.restore(tmp_path / "b.db", location)
+        assert kept is not None
+        assert kept.read_bytes() == ruin
+        with Memory(location) as memory:
+            assert memory.get(record.id) == record
+            assert memory.doctor().ok
+
+
+def test_what_cannot_be_restored_is_refused_and_the_memory_stays(memory: Memory, tmp_path: Path) -> None:
+    record = memory.record_fact("x", "error")
+    good = memory.backup(tmp_path / "good.db").path
+    flipped = bytearray(good.read_bytes())
+    flipped[-3000] ^= 255
+    (tmp_path / "flipped.db").write_bytes(flipped)
+    (tmp_path / "flipped.db.sha256").write_text((tmp_path / "good.db.sha256").read_text())
+    (tmp_path / "cut.db").write_bytes(good.read_bytes()[:9000])
+    (tmp_path / "text.db").write_text("hello")
+    for name, error, message in (
+        ("flipped.db", DamagedError, "does not match its checksum"),
+        ("cut.db", DamagedError, "damaged"),
+        ("text.db", ForeignFileError, "not a backup of a Hardwon memory"),
+        ("absent.db", PlaceError, "there is no backup"),
+    ):
+        with pytest.raises(error, match=message):
+            Memory.restore(tmp_path / name, tmp_path / "brain")
+    assert memory.get(record.id) == record
+    assert sorted(file.name for file in (tmp_path / "brain").iterdir() if "-" not in file.name) == ["memory.db"]

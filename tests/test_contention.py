@@ -1,0 +1,95 @@
+"""Many processes, one memory: every write gets its turn. `make torture` uses more of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from conftest import TORTURE
+from hardwon import Memory
+from hardwon.errors import BusyError, StorageError
+from processes import Child, Tell
+
+PROCESSES, WRITES = (32, 200) if TORTURE else (8, 300)
+
+
+def test_many_processes_write_at_once(tmp_path: Path) -> None:
+    def work(tell: Tell) -> None:
+        with Memory(tmp_path) as memory:
+            for number in range(WRITES):
+                tell(memory.remember(f"process {os.getpid()} write {number}", "success", "conversation").id)
+
+    children = [Child.start(work) for _ in range(PROCESSES)]
+    assert [child.wait() for child in children] == [0] * PROCESSES, "a process met an error (printed above)"
+    acknowledged = {record_id for child in children for record_id in child.acknowledged}
+    with Memory(tmp_path) as memory:
+        assert memory.stats().records == len(acknowledged) == PROCESSES * WRITES
+        assert {record.id for record in memory.browse()} == acknowledged
+        assert memory.doctor().ok
+    print(f"{PROCESSES} processes x {WRITES} writes: {len(acknowledged)} records, no error")
+
+
+def test_a_writer_that_never_ends_gives_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardwon.limits.BUSY_TIMEOUT_MS", 200)
+    with Memory(tmp_path) as first, Memory(tmp_path) as second:
+        with first._store.write(), pytest.raises(BusyError, match="locked by another writer .* try again"):
+            second.record_fact("x", "error")
+        assert second.record_fact("y", "error").id
+        assert second.stats().records == 1
+
+
+def test_a_memory_works_on_both_sides_of_a_fork(memory: Memory) -> None:
+    before = memory.record_fact("before", "observation")
+
+    def work(tell: Tell) -> None:
+        assert memory.get(before.id) == before
+        for number in range(20):
+            tell(memory.record_fact(f"child {number}", "observation").id)
+
+    children = [Child.start(work) for _ in range(4)]
+    mine = [memory.record_fact(f"parent {number}", "observation").id for number in range(20)]
+    assert [child.wait() for child in children] == [0] * 4
+    told = {record_id for child in children for record_id in child.acknowledged}
+    assert {record.id for record in memory.browse()} == {before.id, *mine, *told}
+    assert len(told) == 80
+    assert memory.doctor().ok
+
+
+def test_a_fork_waits_for_the_other_threads(memory: Memory) -> None:
+    stop = threading.Event()
+    written: list[str] = []
+
+    def keep_writing() -> None:
+        while not stop.is_set():
+            written.append(memory.record_fact("from a thread", "observation").id)
+
+    thread = threading.Thread(target=keep_writing)
+    thread.start()
+    try:
+        children = [Child.start(lambda tell: tell(memory.record_fact("from a child", "observation").id)) for _ in range(30)]
+        codes = [child.wait() for child in children]
+    finally:
+        stop.set()
+        thread.join()
+    assert codes == [0] * 30
+    told = {record_id for child in children for record_id in child.acknowledged}
+    assert {record.id for record in memory.browse()} == told | set(written)
+    assert memory.doctor().ok
+
+
+def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardwon.limits.FORK_WAIT_S", 0.1)
+
+    def work(tell: Tell) -> None:
+        with pytest.raises(StorageError, match="forked while another thread was using the memory"):
+            memory.record_fact("x", "error")
+        tell("0" * 36)
+
+    with memory._store.write():
+        child = Child.start(work)
+        assert child.wait() == 0
+    assert child.acknowledged == ["0" * 36]
+    assert memory.record_fact("the parent goes on", "error").id

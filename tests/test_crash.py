@@ -1,0 +1,68 @@
+"""Killed at any instant, the memory keeps everything it acknowledged. `make torture` kills a thousand times."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+from conftest import TORTURE
+from hardwon import Experience, Memory
+from processes import Child, Tell
+
+KILLS = 1000 if TORTURE else 60
+WRITERS = 2
+
+
+def write_forever(location: Path, seed: int, tell: Tell) -> None:
+    rng = random.Random(seed)
+    with Memory(location) as memory:
+        while True:
+            if rng.random() < 0.8:
+                tell(memory.remember(f"note {rng.random()} " + "word " * rng.randrange(200), "success", "conversation").id)
+            else:
+                made = [Experience(content=f"many {n}", outcome="success", tool="file_operation") for n in range(30)]
+                for record_id in memory.add_many(made):
+                    tell(record_id)
+
+
+def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    rng = random.Random(seed)
+    print(f"seed {seed}")
+    location = tmp_path / "brain"
+    total, killed = 0, 0
+    while killed < KILLS:
+        children = [
+            Child.start(lambda tell, number=number: write_forever(location, number, tell))  # type: ignore[misc]
+            for number in (rng.randrange(2**32) for _ in range(WRITERS))
+        ]
+        time.sleep(rng.uniform(0.0, 0.08))
+        for child in children:
+            child.kill()
+            killed += 1
+            total += len(child.acknowledged)
+        with Memory(location) as memory:
+            for child in children:
+                for record_id in child.acknowledged:
+                    assert memory.get(record_id) is not None, f"seed {seed}: {record_id} was acknowledged and is lost"
+            if killed % 100 < WRITERS:
+                diagnosis = memory.doctor()
+                assert diagnosis.ok, f"seed {seed}: {diagnosis}"
+    with Memory(location) as memory:
+        assert memory.doctor().ok
+        assert memory.stats().records >= total
+    print(f"{killed} kills, {total} acknowledged records, none lost")
+    assert total > KILLS, "the writers were killed before they wrote: the test shows nothing"
+
+
+def test_killed_while_it_is_created(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    for turn in range(40):
+        location = tmp_path / f"brain{turn}"
+        child = Child.start(lambda tell, place=location: write_forever(place, 1, tell))  # type: ignore[misc]
+        time.sleep(rng.uniform(0.0, 0.012))
+        child.kill()
+        with Memory(location) as memory:
+            assert memory.stats().records >= len(child.acknowledged)
+            assert all(memory.get(record_id) for record_id in child.acknowledged)

@@ -1,0 +1,205 @@
+"""Files that are not what they should be: refused with a clear error, not one byte changed. Full disks: nothing lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import sqlite3
+from pathlib import Path
+
+import apsw
+import pytest
+
+from hardwon import HardwonError, Memory
+from hardwon.errors import (
+    DamagedError,
+    ForeignFileError,
+    FullError,
+    NewerFileError,
+    PlaceError,
+    StorageError,
+)
+from hardwon.store.files import file_system_of, refuse_network_file_system
+from hardwon.store.migrations import SCHEMA_VERSION
+from processes import Child, Tell
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> Path:
+    """A closed memory of some forty records."""
+    with Memory(tmp_path / "memory.db") as memory:
+        for number in range(40):
+            memory.remember(f"note {number} about module_{number}.py", "success", "conversation", tags=[f"t{number}"])
+        memory.verify(next(memory.browse()).id, "compiler")
+    return tmp_path / "memory.db"
+
+
+def all_of(path: Path) -> list[str]:
+    with Memory(path) as memory:
+        return [record.to_json() for record in memory.browse()]
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 100, 511, 512, 1024, 4095, 4096, 8192, 20000, -4096, -1])
+def test_a_truncated_file_is_refused_and_untouched(sound: Path, size: int) -> None:
+    whole = sound.read_bytes()
+    cut = whole[:size]
+    sound.write_bytes(cut)
+    with pytest.raises((DamagedError, ForeignFileError), match=r"memory\.db is (empty|damaged|not a Hardwon memory)"):
+        Memory(sound)
+    assert sound.read_bytes() == cut
+
+
+def test_bit_flips_are_refused_or_harmless_and_never_believed(sound: Path) -> None:
+    whole, truth = sound.read_bytes(), all_of(sound)
+    rng = random.Random(11)
+    refused = 0
+    for _ in range(400):
+        flipped = bytearray(whole)
+        flipped[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        sound.write_bytes(flipped)
+        try:
+            assert all_of(sound) == truth
+        except StorageError:
+            refused += 1
+            assert sound.read_bytes() == flipped
+    assert refused > 100, "hardly any flip was noticed"
+
+
+def test_bit_flips_in_a_large_file_are_noticed_where_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardwon.limits.OPEN_CHECK_BYTES_MAX", 0)
+    path = tmp_path / "memory.db"
+    with Memory(path) as memory:
+        truth = {}
+        for number in range(60):
+            record = memory.record_fact(f"fact {number} " + "text " * 200, "observation")
+            truth[record.id] = record
+    whole = path.read_bytes()
+    rng = random.Random(12)
+    noticed = 0
+    for _ in range(60):
+        flipped = bytearray(whole)
+        for _ in range(20):
+            flipped[rng.randrange(4096, len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(flipped)
+        try:
+            with Memory(path) as memory:
+                for record_id, record in truth.items():
+                    try:
+                        assert memory.get(record_id) in (record, None)
+                    except DamagedError:
+                        noticed += 1
+                assert not memory.doctor().ok or [r.id for r in memory.browse()] == list(truth)[::-1]
+        except StorageError:
+            noticed += 1
+    assert noticed > 60
+
+
+def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:
+    text = tmp_path / "notes.db"
+    text.write_text("dear diary\n" * 500)
+    theirs = tmp_path / "theirs.db"
+    with sqlite3.connect(theirs) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (x)")
+        connection.execute("INSERT INTO t VALUES (1)")
+    connection.close()
+    for path, message in ((text, "not a Hardwon memory"), (theirs, "database of another program")):
+        before = path.read_bytes()
+        with pytest.raises(ForeignFileError, match=message):
+            Memory(path)
+        assert path.read_bytes() == before
+    (tmp_path / "folder.db").mkdir()
+    with Memory(tmp_path / "folder.db") as memory:
+        assert memory.location.endswith("folder.db/memory.db"), "a folder is a folder, whatever its name"
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(PlaceError, match="is not a folder"):
+        Memory(tmp_path / "file")
+
+
+def test_the_log_of_a_foreign_database_is_not_touched_either(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.db"
+    connection = apsw.Connection(str(theirs))
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection.execute("CREATE TABLE t (x)")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name in ("theirs.db", "theirs.db-wal"):
+        (copy / name).write_bytes((tmp_path / name).read_bytes())
+    connection.close()
+    before = {file.name: file.read_bytes() for file in copy.iterdir()}
+    with pytest.raises(ForeignFileError):
+        Memory(copy / "theirs.db")
+    assert {name: (copy / name).read_bytes() for name in before} == before
+
+
+def test_a_newer_file_is_refused_and_untouched(sound: Path) -> None:
+    connection = apsw.Connection(str(sound))
+    connection.pragma("user_version", SCHEMA_VERSION + 1)
+    connection.close()
+    before = sound.read_bytes()
+    with pytest.raises(NewerFileError, match=f"format {SCHEMA_VERSION + 1}.*pip install --upgrade hardwon"):
+        Memory(sound)
+    assert sound.read_bytes() == before
+
+
+def test_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    def work(tell: Tell) -> None:
+        memory = Memory(tmp_path / "brain")
+        tell(memory.record_fact("before", "observation").id)
+        log = Path(memory.location + "-wal")
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 150_000, hard))
+        with pytest.raises(FullError, match="no room to write .* everything acknowledged before is kept"):
+            for number in range(10_000):
+                tell(memory.record_fact(f"fact {number} " + "x" * 500, "observation").id)
+        with pytest.raises(FullError):
+            memory.record_fact("y" * 150_000, "observation")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+        with pytest.raises(FullError, match="out.jsonl"):
+            memory.export(tmp_path / "out.jsonl")
+        with pytest.raises(FullError):
+            memory.backup(tmp_path / "b.db")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        tell(memory.record_fact("after", "observation").id)
+        assert memory.doctor().ok
+        memory.close()
+
+    child = Child.start(work)
+    assert child.wait() == 0
+    assert len(child.acknowledged) > 5
+    with Memory(tmp_path / "brain") as memory:
+        assert {record.id for record in memory.browse()} == set(child.acknowledged)
+        assert memory.doctor().ok
+    assert [file.name for file in tmp_path.iterdir()] == ["brain"], "half an export or backup was left behind"
+
+
+def test_a_folder_that_cannot_be_written_is_said_plainly(tmp_path: Path) -> None:
+    with pytest.raises(HardwonError, match=r"/proc/hardwon"):
+        Memory("/proc/hardwon/brain")
+
+
+def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = (
+        "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
+        "40 22 0:50 / /mnt/team\\040share rw - nfs4 server:/export rw\n"
+        "41 22 0:51 / /mnt/team\\040share/local rw - tmpfs tmpfs rw\n"
+        "garbage\n"
+    )
+    assert file_system_of(Path("/home/x"), mounts) == "ext4"
+    assert file_system_of(Path("/mnt/team share/brain"), mounts) == "nfs4"
+    assert file_system_of(Path("/mnt/team share/local/x"), mounts) == "tmpfs"
+    assert file_system_of(Path("/mnt/team share2"), mounts) == "ext4"
+    assert file_system_of(Path("/x"), "") == ""
+    refuse_network_file_system(tmp_path)
+    monkeypatch.setattr("hardwon.store.files.file_system_of", lambda *_: "nfs4")
+    with pytest.raises(PlaceError, match=r"network file system \(nfs4\).* local disk, or use PostgreSQL"):
+        Memory(tmp_path / "brain")
+    assert not (tmp_path / "brain" / "memory.db").exists()
+
+
+def test_a_leftover_of_an_interrupted_creation_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / ".memory.db.0123456789ab.part").write_bytes(b"")
+    with Memory(tmp_path) as memory:
+        memory.record_fact("x", "error")
+    assert os.path.getsize(tmp_path / "memory.db") > 0  # noqa: PTH202

@@ -1,0 +1,50 @@
+"""What is forgotten cannot be read from the disk any more."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from hardwon import Memory
+
+
+def bytes_of(folder: Path) -> bytes:
+    """Read by another process' eyes: only after the memory is closed, or through copies that SQLite does not lock."""
+    return b"".join(file.read_bytes() for file in sorted(folder.iterdir()))
+
+
+def test_forgotten_text_is_gone_from_every_file(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    marks: dict[str, str] = {}
+    with Memory(tmp_path) as memory:
+        for number in range(400):
+            mark = f"Mark{rng.getrandbits(64):016x}"
+            filler = "filler words here " * rng.choice([0, 5, 60, 400])
+            record = memory.remember(f"{mark} {filler}", "success", "conversation", tags=[mark], mine=mark, author=mark)
+            marks[record.id] = mark
+            if number % 5 == 0:
+                memory.archive(record.id, f"because of {mark}")
+        doomed = rng.sample(sorted(marks), 120)
+        report = memory.forget(doomed)
+        assert (report.erased, report.pending) == (True, False)
+        assert memory.doctor().ok
+    left = bytes_of(tmp_path).lower()
+    for record_id, mark in marks.items():
+        assert (mark.lower().encode() in left) is (record_id not in doomed)
+        assert (mark[4:].lower().encode() in left) is (record_id not in doomed)
+
+
+def test_a_reader_makes_it_pending_and_the_bytes_go_when_it_has_finished(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        record = memory.remember("Unforgettable1234 text", "success", "conversation")
+        with closing(apsw.Connection(memory.location)) as reader:
+            rows = reader.execute("SELECT body FROM record")
+            next(rows)
+            report = memory.forget(record.id)
+            assert (report.erased, report.pending) == (False, True)
+            assert memory.get(record.id) is None
+        assert memory.recall("Unforgettable1234") == []
+    assert b"nforgettable1234" not in bytes_of(tmp_path)

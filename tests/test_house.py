@@ -1,0 +1,121 @@
+"""The house rules that a machine can check: imports point one way, SQL stays in its room, the public names are the ones we
+mean, and importing costs little."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import hardwon
+
+SOURCE = Path(hardwon.__file__).parent
+ROOT = SOURCE.parent.parent
+LAYERS = [
+    {"limits", "errors", "fields", "model"},
+    {"learn", "recall", "govern"},
+    {"outside", "store"},
+    {"memory", "moving", "upkeep", "recorder", "reports"},
+    {"datasets"},
+    {"doors"},
+    {"serve"},
+]
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+
+
+def imports_of(path: Path) -> set[str]:
+    """The rooms that a module imports at run time (what is only for type checkers does not count)."""
+    tree = ast.parse(path.read_text())
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and "not" not in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module:
+            if node.module == "hardwon":
+                names |= {f"hardwon.{alias.name}" for alias in node.names}
+            names.add(node.module)
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return {name.split(".")[1] for name in names if name.startswith("hardwon.")}
+
+
+def test_imports_point_one_way() -> None:
+    checked = 0
+    for path in SOURCE.rglob("*.py"):
+        room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        for other in imports_of(path):
+            assert other in LEVEL, f"{path.name} imports {other}, which has no place in the house"
+            assert LEVEL[other] <= LEVEL[room], f"{path.relative_to(SOURCE)} must not import {other}"
+            if LEVEL[other] == LEVEL[room] == 1:
+                assert other == room, f"{path.relative_to(SOURCE)}: {room} and {other} do not know each other"
+            checked += 1
+    assert checked > 40
+
+
+def test_sql_lives_in_the_store_alone() -> None:
+    statement = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA )\b")
+    for path in SOURCE.rglob("*.py"):
+        found = statement.search(path.read_text())
+        assert not found or "store" in path.parts, f"{path.name}: {found and found.group()}"
+
+
+def test_pure_rooms_do_no_input_or_output() -> None:
+    forbidden = {"os", "apsw", "sqlite3", "subprocess", "socket", "time", "pathlib", "random", "secrets"}
+    for room in ("learn", "recall", "govern"):
+        for path in (SOURCE / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                assert not forbidden & {name.split(".")[0] for name in names}, path
+
+
+def test_all_lists_the_public_names() -> None:
+    visible = sorted(
+        name for name, value in vars(hardwon).items() if not name.startswith("_") and not isinstance(value, type(sys))
+    )
+    assert sorted(hardwon.__all__) == visible
+    assert all(getattr(hardwon, name).__doc__ for name in hardwon.__all__)
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    code = "import sys, hardwon; print(' '.join(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    heavy = {"numpy", "fastapi", "uvicorn", "mcp", "psycopg", "rich", "typer", "httpx", "sqlite3", "asyncio", "platformdirs"}
+    assert not heavy & set(loaded)
+    assert "hardwon.memory" in loaded
+
+
+def test_every_bound_has_its_unit_and_its_reason() -> None:
+    tree = ast.parse((SOURCE / "limits.py").read_text())
+    bounds = [node for node in tree.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
+    reasons = {
+        before.target.id  # type: ignore[union-attr]
+        for before, after in zip(tree.body, tree.body[1:], strict=False)
+        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr)
+    }
+    named = {node.target.id for node in bounds if isinstance(node.target, ast.Name)} - {"KIB", "MIB", "GIB"}
+    assert named == reasons
+    assert len(named) > 20
+
+
+def test_the_project_speaks_of_itself_alone() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.suffix in (".py", ".md", ".toml", ".lock", "") and path.is_file():
+            text = path.read_text(errors="replace")
+            assert not re.search(r"\bseed 00[0-4]\b|[s]hared/seeds|step \d+ of 11", text, re.IGNORECASE), name
+            if path.suffix == ".lock":
+                assert "://" not in text, f"{name} names a registry"

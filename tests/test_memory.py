@@ -1,0 +1,541 @@
+"""The facade, used as a caller uses it."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hardwon import Experience, Fact, Fix, HardwonError, Memory, Metadata, Source, Step, Trajectory
+from hardwon.errors import (
+    ClosedError,
+    ConflictError,
+    InvalidInputError,
+    NearlyFullWarning,
+    PlaceError,
+    UnknownRecordError,
+)
+from hardwon.model import Moment
+from hardwon.store.sqlite import SqliteStore
+from strategies import at
+
+
+def fact(content: str = "The cache key lacked the tenant.", **metadata: Any) -> Fact:
+    return Fact(content=content, fact_type="observation", metadata=Metadata.model_validate(metadata))
+
+
+def test_the_five_ways_of_recording_come_back_as_they_were_said(memory: Memory) -> None:
+    experience = memory.remember("Fixed the race in billing", "success", "code_interpreter", task_type="debug", ticket="B-1")
+    found = memory.record_fact("Redis 7 drops idle clients after 300 s.", "observation", 0.8, {"libraries": ["redis"]})
+    trajectory = memory.record_trajectory("fix login", [{"action": "ls", "observation": "ok", "reward": 0.1}], 1.0)
+    episode = memory.record_episode("triage", 0.4, 7, "escalated early", ["escalated"], ["read the log"], [{"lesson": "wait"}])
+    fix = memory.record_fix({"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}, True, False, "slow", ["sleep 1"], 4.5)
+    for record in (experience, found, trajectory, episode, fix):
+        assert memory.get(record.id) == record
+        assert record.metadata.project_id == "default"
+        assert record.metadata.validation.status == "hypothesis"
+    assert [record.kind for record in memory.browse()] == ["fix", "episode", "trajectory", "fact", "experience"]
+    assert experience.extra == {"task_type": "debug", "ticket": "B-1"}
+    assert (fix.fix_success, fix.succeeded) == (True, False)
+
+
+def test_the_envelope_keywords(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(b"print(1)\n")
+    record = memory.remember(
+        "x", "learning", insight_type="fact",
+        author="ci", source={"type": "test_result", "id": "run-7"}, tags=["b", "a"], timestamp="2026-01-31T12:00:00+01:00",
+        related_files=[tmp_path / "a.py", tmp_path / "gone.py"], git_commit="f" * 40, git_branch="dev", failure_hash="abc",
+    )  # fmt: skip
+    metadata = record.metadata
+    assert (metadata.source.type, metadata.source.id, metadata.source.author) == ("test_result", "run-7", "ci")
+    assert metadata.context.timestamp == datetime(2026, 1, 31, 11, tzinfo=UTC)
+    assert [file.hash for file in metadata.context.related_files] == ["e9b8b06bc415ad5b3f3cc56b53533ad84fa0e927", ""]
+    assert (metadata.context.git_commit, metadata.context.git_branch) == ("f" * 40, "dev")
+    assert (metadata.tags, metadata.validation.failure_hash) == (["b", "a"], "abc")
+    with pytest.raises(InvalidInputError, match="colour: 'red' .*the keywords author, source"):
+        memory.record_fact("x", "error", colour="red")  # type: ignore[call-arg]
+    with pytest.raises(InvalidInputError, match="metadata: .*keys that no record has already"):
+        memory.remember("x", "learning", insight_type="fact", metadata={})
+    with pytest.raises(InvalidInputError, match="related_files: .*regular files"):
+        memory.record_fact("x", "error", related_files=[tmp_path])
+    assert memory.stats().records == 1
+
+
+def test_bad_input_changes_nothing(memory: Memory) -> None:
+    good = fact()
+    with pytest.raises(InvalidInputError, match="project_id: 'other'"):
+        memory.add_many([good, fact(project_id="other")])
+    with pytest.raises(InvalidInputError):
+        memory.remember("x", "success", "code_interpreter")
+    assert memory.stats().records == 0
+    assert memory.get(good.id) is None
+
+
+def test_adding_the_same_record_again_changes_nothing_and_another_is_refused(memory: Memory) -> None:
+    record = fact()
+    assert memory.add(record) == memory.add(record) == record.id
+    assert memory.add_many([record, record]) == [record.id, record.id]
+    assert memory.stats().records == 1
+    with pytest.raises(ConflictError, match="append-only"):
+        memory.add_many([fact("new"), record.altered(content="something else")])
+    assert memory.stats().records == 1
+
+
+def test_a_trajectory_is_recorded_whatever_happens(memory: Memory) -> None:
+    with memory.trajectory("solve", tags=["x"]) as solved:
+        solved.step("look", "found it", 0.5)
+    with memory.trajectory("judge") as judged:
+        judged.step("try")
+        judged.final_reward = 0.25
+    with pytest.raises(RuntimeError, match="boom"), memory.trajectory("break") as broken:
+        broken.step("push", "it cracks", -1)
+        raise RuntimeError("boom \0\ud800")
+    kept = {record.task: record for record in memory.browse() if isinstance(record, Trajectory)}
+    assert {task: record.final_reward for task, record in kept.items()} == {"solve": 1.0, "judge": 0.25, "break": 0.0}
+    assert kept["break"].steps[-1].observation == "RuntimeError: boom ?"
+    assert kept["solve"].metadata.tags == ["x"]
+    assert broken.record == kept["break"]
+
+
+def test_a_trajectory_that_cannot_be_recorded_does_not_hide_the_callers_error(memory: Memory) -> None:
+    with pytest.raises(KeyError) as caught, memory.trajectory("t"):
+        memory.close()
+        raise KeyError("mine")
+    assert "could not record this trajectory" in caught.value.__notes__[0]
+
+
+def filtered(memory: Memory, **filters: Any) -> set[str]:
+    return {record.id for record in memory.browse(**filters)}
+
+
+def test_every_filter(memory: Memory) -> None:
+    a = memory.remember(
+        "a", "failure", "web_search", reason="blocked", task_id="T1", author="ann", tags=["red"], timestamp=at(1)
+    ).id
+    b = memory.record_fix({"model": "m1", "issue_type": "TIMEOUT"}, True, True, timestamp=at(2), author="bob").id
+    c = memory.record_episode("T1", 1.0, timestamp=at(3), tags=["red", "blue"]).id
+    d = memory.add(fact(context=Moment(timestamp=at(4), related_files=[{"path": "src/auth/login.py"}])))
+    memory.verify(d, "human_approval")
+    everything = {a, b, c, d}
+    assert filtered(memory) == everything
+    assert filtered(memory, kind="fix") == {b}
+    assert filtered(memory, outcome="failure") == {a}
+    assert filtered(memory, tool="web_search") == {a}
+    assert filtered(memory, task_id="T1") == {a, c}
+    assert filtered(memory, model="m1", issue_type="TIMEOUT") == {b}
+    assert filtered(memory, status="verified") == {d}
+    assert filtered(memory, tag="red") == {a, c}
+    assert filtered(memory, author="bob") == {b}
+    assert filtered(memory, since=at(2), until=at(4)) == {b, c}
+    assert filtered(memory, since=at(2).isoformat()) == {b, c, d}
+    assert filtered(memory, path="src/*.py") == {d} == filtered(memory, path="*/log[!x]n.py")
+    assert filtered(memory, path="*.ts") == set()
+    assert filtered(memory, project="default") == everything
+    assert filtered(memory, tag="red", author="ann") == {a}
+    assert [record.id for record in memory.browse(limit=2)] == [d, c]
+    assert list(memory.browse(limit=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ({"project": "other"}, "project: 'other' .*'default'"),
+        ({"colour": 1}, "colour: 1 .*the filters kind, outcome"),
+        ({"outcome": "meh"}, "outcome: 'meh' .*'success'"),
+        ({"since": "2026-01-01T00:00:00"}, "since: .*with a zone"),
+        ({"r.kind = 'x' OR 1=1 --": "x"}, "the filters kind"),
+        ({"limit": -1}, "limit: -1"),
+        ({"limit": True}, "limit: True"),
+    ],
+)
+def test_bad_filters_are_named_before_anything_is_read(memory: Memory, filters: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        memory.browse(**filters)
+
+
+def test_browse_pages_through_many_and_misses_none(memory: Memory) -> None:
+    made = [fact(f"Fact number {n}.", context=Moment(timestamp=at(n // 7))) for n in range(1203)]
+    memory.add_many(made)
+    seen = [record.id for record in memory.browse()]
+    assert len(seen) == len(set(seen)) == 1203
+    ordered = sorted(made, key=lambda record: (record.at_us, record.id), reverse=True)
+    assert seen == [record.id for record in ordered]
+
+
+def test_recall_finds_words_identifiers_and_parts_of_them(memory: Memory) -> None:
+    login = memory.remember(
+        "TypeError in getUserName of src/auth/login.py", "failure", "code_interpreter", error_type="runtime"
+    )
+    memory.remember("Wrote docs for the release", "success", "code_interpreter", task_type="write")
+    for query in ("login.py", "src/auth/login.py", "getUserName", "user name", "TypeError", "where is the auth?"):
+        hits = memory.recall(query)
+        assert [hit.record.id for hit in hits] == [login.id], query
+        assert hits[0].score == pytest.approx(sum(hits[0].why.values()))
+    assert memory.recall('"; DROP TABLE x; --') == [] == memory.recall("") == memory.recall("?!")
+    assert memory.recall("docs", outcome="failure") == []
+    with pytest.raises(InvalidInputError, match="k: 0"):
+        memory.recall("x", k=0)
+    memory.archive(login.id, "the module is gone")
+    assert memory.recall("login.py") == []
+    assert [hit.record.id for hit in memory.recall("login.py", status="archived")] == [login.id]
+
+
+def test_projects_are_walls(tmp_path: Path) -> None:
+    with Memory(tmp_path, project="one") as one, Memory(tmp_path, project="two") as two:
+        record = one.remember("shared words", "success", "conversation")
+        assert two.get(record.id) is None
+        assert list(two.browse()) == [] == two.recall("shared words")
+        assert two.stats().records == 0
+        with pytest.raises(UnknownRecordError):
+            two.verify(record.id, "human_approval")
+        assert two.forget(record.id).ids == []
+        assert one.get(record.id) == record
+        assert two.audit(record.id) == []
+        with pytest.raises(InvalidInputError):
+            two.merge(one)
+
+
+def test_the_life_of_a_record(memory: Memory) -> None:
+    old = memory.record_fact("Port 80 is used.", "observation", author="ann")
+    new = memory.record_fact("Port 443 is used.", "observation")
+    assert memory.verify(old.id, "test_runner", "ci-1").metadata.validation.verified_by == "test_runner"
+    assert memory.publish(old.id).metadata.validation.status == "published"
+    superseded = memory.supersede(old.id, new.id, "moved to TLS")
+    assert superseded.metadata.validation.status == "archived"
+    assert superseded.metadata.validation.verification_id == "ci-1"
+    life = memory.audit(old.id)
+    assert [(event.kind, event.status) for event in life] == [
+        ("created", "hypothesis"),
+        ("status", "verified"),
+        ("status", "published"),
+        ("superseded", "archived"),
+    ]
+    assert life[0].by == "ann"
+    assert life[-1].event is not None
+    assert life[-1].event.replaced_by == new.id
+    assert memory.doctor().ok
+
+
+def test_transitions_that_are_not_allowed(memory: Memory) -> None:
+    record = memory.record_fact("x", "error")
+    with pytest.raises(InvalidInputError, match="status: 'published' .*from hypothesis: verified, archived"):
+        memory.publish(record.id)
+    with pytest.raises(InvalidInputError, match="verified_by: 'my cat'"):
+        memory.verify(record.id, "my cat")  # type: ignore[arg-type]
+    memory.archive(record.id, "wrong")
+    with pytest.raises(InvalidInputError, match="it is final"):
+        memory.verify(record.id, "compiler")
+    with pytest.raises(InvalidInputError, match="another record"):
+        memory.supersede(record.id, record.id, "r")
+    with pytest.raises(UnknownRecordError):
+        memory.supersede(record.id, fact().id, "r")
+    assert len(memory.audit(record.id)) == 2
+
+
+def test_forget_by_id_by_filter_and_as_a_rehearsal(memory: Memory) -> None:
+    keep = memory.remember("keep me", "success", "conversation", author="ann")
+    gone = [memory.remember(f"number {n}", "success", "conversation", author="bob", tags=["t"]) for n in range(3)]
+    rehearsal = memory.forget(author="bob", dry_run=True)
+    assert (set(rehearsal.ids), rehearsal.erased, rehearsal.dry_run) == ({record.id for record in gone}, False, True)
+    assert memory.stats().records == 4
+    report = memory.forget(gone[0].id)
+    assert (report.ids, report.erased, report.pending) == ([gone[0].id], True, False)
+    assert set(memory.forget({"author": "bob"}).ids) == {gone[1].id, gone[2].id}
+    assert [record.id for record in memory.browse()] == [keep.id]
+    assert memory.recall("number") == []
+    assert (memory.stats().records, memory.stats().forgotten) == (1, 3)
+    assert [event.kind for event in memory.audit(gone[0].id)] == ["forgotten"]
+    with pytest.raises(ConflictError, match="was forgotten"):
+        memory.add(gone[0])
+    with pytest.raises(InvalidInputError, match="ids or at least one filter"):
+        memory.forget()
+    with pytest.raises(InvalidInputError, match="ids or at least one filter"):
+        memory.forget(keep.id, author="ann")
+    assert memory.forget(["unknown"]).ids == []
+    assert memory.doctor().ok
+
+
+def test_export_and_load(memory: Memory, tmp_path: Path) -> None:
+    kept = memory.remember("verified here", "success", "conversation")
+    other = memory.record_fact("Another one.", "error")
+    memory.verify(kept.id, "test_runner", "ci-9")
+    path = tmp_path / "out" / "records.jsonl"
+    assert memory.export(path) == 2
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["metadata"]["validation"]["status"] for line in lines] == ["verified", "hypothesis"]
+    with Memory(tmp_path / "copy") as copy:
+        rehearsal = copy.load(path, dry_run=True)
+        assert (rehearsal.added, copy.stats().records) == (2, 0)
+        report = copy.load(path, by="ann")
+        assert (report.read, report.added, report.present, report.conflicting) == (2, 2, 0, [])
+        loaded = copy.get(kept.id)
+        assert loaded is not None
+        assert loaded.metadata.validation.status == "hypothesis", "a file cannot make itself believed"
+        assert loaded.metadata.validation.verified_by == "test_runner"
+        assert copy.get(other.id) == other
+        assert [(event.kind, event.by) for event in copy.audit(kept.id)] == [("created", "agent"), ("imported", "ann")]
+        assert copy.load(path).present == 2
+        assert copy.load(path, dry_run=True).present == 2
+        copy.forget(other.id)
+        again = copy.load(path)
+        assert (again.added, again.forgotten, copy.get(other.id)) == (0, 1, None)
+        assert copy.doctor().ok
+    assert memory.load(path).present == 2, "loading an export where it came from changes nothing"
+    assert memory.get(kept.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
+
+
+def test_load_checks_the_whole_file_before_it_writes(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    lines = [fact(f"Fact {n}.").to_json() for n in range(1500)]
+    lines[1400] = '{"kind": "fact", "content": "x", "fact_type": "error", "confidence": 2}'
+    path.write_text("\n".join(lines))
+    with pytest.raises(InvalidInputError, match=r"bad.jsonl, line 1401: confidence: 2 is not allowed"):
+        memory.load(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidInputError, match="line 1"):
+        memory.load(path)
+    path.write_text(fact("x").altered(metadata=Metadata(project_id="theirs")).to_json())
+    with pytest.raises(InvalidInputError, match="project_id: 'theirs'"):
+        memory.load(path)
+    with pytest.raises(PlaceError, match="cannot read"):
+        memory.load(tmp_path / "nowhere.jsonl")
+    assert memory.stats().records == 0
+
+
+def test_load_reports_conflicts_and_keeps_what_is_here(memory: Memory, tmp_path: Path) -> None:
+    record = memory.record_fact("True here.", "observation")
+    path = tmp_path / "x.jsonl"
+    path.write_text(record.altered(content="Says a stranger.").to_json() + "\n\n")
+    assert memory.load(path, dry_run=True).conflicting == [record.id]
+    assert memory.load(path).conflicting == [record.id]
+    assert memory.get(record.id) == record
+
+
+def test_export_replaces_a_file_only_when_it_is_complete(memory: Memory, tmp_path: Path) -> None:
+    record = memory.record_fact("x", "error")
+    path = tmp_path / "x.jsonl"
+    path.write_text("old")
+    with memory._store.write() as writer:
+        connection = writer._connection  # type: ignore[attr-defined]
+        connection.execute("UPDATE record SET body = replace(body, 'error', 'ERROR')")
+    with pytest.raises(HardwonError, match=f"record {record.id} is not what was written"):
+        memory.export(path)
+    assert path.read_text() == "old"
+    assert [file.name for file in tmp_path.glob("*x.jsonl*")] == ["x.jsonl"]
+    with pytest.raises(InvalidInputError, match="format: 'xml'"):
+        memory.export(path, format="xml")  # type: ignore[arg-type]
+
+
+def test_merge_brings_records_statuses_and_tombstones(memory: Memory, tmp_path: Path) -> None:
+    with Memory(tmp_path / "other") as other:
+        mine = memory.record_fact("Mine.", "observation")
+        theirs = other.record_fact("Theirs.", "observation")
+        shared = memory.record_fact("Shared.", "observation")
+        doomed = memory.record_fact("Doomed.", "observation")
+        other.merge(memory)
+        other.verify(shared.id, "compiler")
+        other.forget(doomed.id)
+        report = memory.merge(other)
+        assert (report.added, report.erased, report.events, report.conflicting) == (1, 1, 1, [])
+        assert memory.get(doomed.id) is None
+        assert memory.get(theirs.id) == theirs
+        assert memory.get(shared.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
+        assert memory.merge(other).added == 0
+        assert {record.id for record in memory.browse()} == {mine.id, theirs.id, shared.id}
+        with pytest.raises(InvalidInputError, match="another memory than this one"):
+            memory.merge(memory)
+    assert memory.merge(tmp_path / "other").added == 0
+    assert memory.doctor().ok
+
+
+def test_merge_never_replaces_what_is_here(memory: Memory, tmp_path: Path) -> None:
+    record = memory.record_fact("True here.", "observation")
+    with Memory(tmp_path / "other") as other:
+        other.add(record.altered(content="Says a stranger."))
+        assert memory.merge(other).conflicting == [record.id]
+    assert memory.get(record.id) == record
+
+
+def test_doctor_finds_what_does_not_agree_and_rebuild_mends_it(memory: Memory) -> None:
+    record = memory.remember("find me", "success", "conversation", tags=["t"], related_files=["a.py"])
+    memory.verify(record.id, "compiler")
+    for damage in (
+        "UPDATE record SET outcome = 'failure'",
+        "UPDATE record SET status = 'published'",
+        "UPDATE record SET validation = NULL, status = 'hypothesis'",
+        "DELETE FROM record_tag",
+        "DELETE FROM record_file",
+        "UPDATE record_text SET terms = 'other'",
+        "DELETE FROM record_text",
+    ):
+        with memory._store.write() as writer:
+            writer._connection.execute(damage)  # type: ignore[attr-defined]
+        diagnosis = memory.doctor()
+        assert not diagnosis.ok, damage
+        assert f"BAD derived: 1 records are not, for example {record.id}: run rebuild" in str(diagnosis)
+        assert memory.rebuild() == 1
+        assert memory.doctor().ok, damage
+    with memory._store.write() as writer:
+        writer._connection.execute("UPDATE record SET body = replace(body, 'find', 'lose')")  # type: ignore[attr-defined]
+    assert "BAD integrity" in str(memory.doctor())
+    with pytest.raises(HardwonError, match="is not what was written"):
+        memory.get(record.id)
+
+
+def test_stats(memory: Memory) -> None:
+    assert (memory.stats().records, memory.stats().first) == (0, None)
+    memory.remember("a", "success", "conversation", author="ann", timestamp=at(1))
+    memory.record_fact("b", "error", timestamp=at(5))
+    stats = memory.stats()
+    assert stats.by_kind == {"experience": 1, "fact": 1}
+    assert stats.by_outcome == {"success": 1}
+    assert stats.by_author == {"agent": 1, "ann": 1}
+    assert stats.by_status == {"hypothesis": 2}
+    assert (stats.first, stats.last) == (at(1), at(5))
+    assert stats.size_bytes >= Path(memory.location).stat().st_size
+
+
+def test_the_clock_is_the_callers(tmp_path: Path) -> None:
+    ticks = count()
+    with Memory(tmp_path, clock=lambda: at(next(ticks))) as memory:
+        first, second = memory.record_fact("a", "error"), memory.record_fact("b", "error")
+    assert (first.metadata.context.timestamp, second.metadata.context.timestamp) == (at(0), at(1))
+    assert first.id < second.id
+
+
+def test_closed_is_closed(tmp_path: Path) -> None:
+    memory = Memory(tmp_path)
+    memory.close()
+    memory.close()
+    for use in (lambda: memory.get("x"), lambda: memory.record_fact("x", "error"), memory.stats, memory.doctor):
+        with pytest.raises(ClosedError, match="open it again"):
+            use()
+
+
+def test_where_a_memory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "shop"
+    (project / "src" / "deep").mkdir(parents=True)
+    (project / ".git").mkdir()
+    monkeypatch.chdir(project / "src" / "deep")
+    with Memory() as memory:
+        assert (memory.location, memory.project) == (str(tmp_path / "user-data" / "hardwon" / "memory.db"), "shop")
+    (project / ".hardwon").mkdir()
+    with Memory() as memory:
+        assert (memory.location, memory.project) == (str(project / ".hardwon" / "memory.db"), "shop")
+    with Memory("brain") as memory:
+        assert (memory.location, memory.project) == (str(project / "src" / "deep" / "brain" / "memory.db"), "default")
+    with Memory(tmp_path / "one.db", project="p") as memory:
+        assert (memory.location, memory.project) == (str(tmp_path / "one.db"), "p")
+    for location in ("", ":memory:", "a\0b", "postgresql://host/db"):
+        with pytest.raises(InvalidInputError, match="location: "):
+            Memory(location)
+    for name in ("", "a\nb", "x" * 201):
+        with pytest.raises(InvalidInputError, match="project"):
+            Memory(tmp_path, project=name)
+
+
+def test_files_and_folders_are_private(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a" / "b") as memory:
+        memory.record_fact("x", "error")
+        files = [file for file in (tmp_path / "a").rglob("*") if file.is_file()]
+        assert {file.name for file in files} == {"memory.db", "memory.db-wal", "memory.db-shm"}
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+        assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "a/b")} == {0o700}
+    assert [file.name for file in (tmp_path / "a" / "b").iterdir()] == ["memory.db"], "closed, it is one file"
+
+
+def test_a_size_bound_with_a_warning_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hardwon.memory.SqliteStore", lambda path: SqliteStore(path, bytes_max=400_000))
+    monkeypatch.setattr("hardwon.store.sqlite._WRITES_BETWEEN_SIZE_CHECKS", 2)
+    kept: list[str] = []
+    with Memory(tmp_path) as memory:
+        with pytest.warns(NearlyFullWarning, match="of at most 400000 bytes"), pytest.raises(HardwonError, match="no room"):
+            kept.extend(memory.record_fact(f"number {number} " + "x" * 900, "error").id for number in range(1000))
+        assert len(kept) > 50
+        assert [record.id for record in memory.browse()] == kept[::-1]
+        assert memory.forget(kept[:20]).erased, "forgetting works in a full memory"
+        kept.append(memory.record_fact("room again", "error").id)
+        assert "BAD size" in str(memory.doctor())
+
+
+def test_many_threads_share_one_memory(memory: Memory) -> None:
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(25):
+                record = memory.remember(f"thread {number} turn {turn}", "success", "conversation")
+                assert memory.get(record.id) == record
+                assert memory.recall(f"thread {number}", k=3)
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the main thread shall tell
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert memory.stats().records == 16 * 25
+
+
+def test_git_commit_and_branch_are_filled_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git = tmp_path / "repo" / ".git"
+    (git / "refs" / "heads").mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "refs" / "heads" / "main").write_text("1" * 40 + "\n")
+    (tmp_path / "repo" / "a.py").write_text("x")
+    monkeypatch.chdir(tmp_path / "repo")
+    with Memory("brain") as memory:
+        made = memory.record_fact("a", "error", related_files=["a.py"])
+        assert (made.metadata.context.git_commit, made.metadata.context.git_branch) == ("1" * 40, "main")
+        assert made.metadata.context.related_files[0].path == "a.py"
+        built = Experience(content="b", outcome="success", tool="conversation")
+        memory.add(built)
+        assert memory.get(built.id).metadata.context.git_branch == "main"  # type: ignore[union-attr]
+        own = memory.record_fact("c", "error", git_commit="2" * 40)
+        assert (own.metadata.context.git_commit, own.metadata.context.git_branch) == ("2" * 40, "")
+
+
+def test_secrets_never_reach_the_disk(memory: Memory, tmp_path: Path) -> None:
+    token = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
+    fix = memory.record_fix(
+        {"model": "m", "description": f"clone failed with {token}", "host": token}, True, True, f"used {token}",
+        [f"git clone https://u:{token}@example.org/r"], system_info={"env": {"DB_PASSWORD": "hunter2hunter2"}}, notes=token,
+    )  # fmt: skip
+    experience = memory.remember(token + " leaked", "learning", insight_type="correction")
+    assert isinstance(fix, Fix)
+    assert fix.redacted
+    assert "github-token" in fix.redacted
+    assert experience.summary.startswith("redacted")
+    assert memory.get(fix.id) == fix
+    memory.archive(fix.id, f"it names {token}")
+    memory.export(tmp_path / "x.jsonl")
+    with memory.trajectory("t") as recorder:
+        recorder.step(f"export TOKEN={token}")
+    memory.close()
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            data = file.read_bytes().lower()
+            assert token.lower().encode() not in data, file
+            assert token[4:20].lower().encode() not in data, file
+            assert b"hunter2" not in data, file
+
+
+def test_related_dataclasses_stay_usable_after_adding(memory: Memory) -> None:
+    record = Trajectory(
+        task="t",
+        steps=[Step(action="a")],
+        final_reward=0.5,
+        metadata=Metadata(source=Source(author="x"), context=Moment(timestamp=at(0) + timedelta(microseconds=7))),
+    )
+    memory.add(record)
+    assert record.metadata.project_id == "", "the caller's object is not touched"
+    assert memory.get(record.id).metadata.context.timestamp.microsecond == 7  # type: ignore[union-attr]

@@ -1,0 +1,336 @@
+"""Records: what is allowed, what is refused and how it is said, and the metadata schema's own JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hardwon
+from hardwon import Episode, Experience, Fact, Fix, Memory, Metadata, MistakeCard, SolutionPattern, Step, Trajectory
+from hardwon.errors import InvalidInputError
+from hardwon.fields import new_id, to_us
+from hardwon.model import MODEL_OF_KIND, ROUTES, AnyRecord, parse_record, safe_summary
+from strategies import records
+
+REFERENCE_CARD = {
+    ("success", "code_interpreter"): ("task_type", ["write", "debug", "refactor", "explain"]),
+    ("success", "web_search"): ("domain", ["technical", "research", "general"]),
+    ("success", "file_operation"): None,
+    ("success", "conversation"): None,
+    ("failure", "code_interpreter"): ("error_type", ["syntax", "runtime", "logic", "timeout"]),
+    ("failure", "web_search"): ("reason", ["no_results", "blocked", "irrelevant"]),
+    ("failure", "file_operation"): None,
+    ("failure", "unknown"): None,
+    ("learning", None): ("insight_type", ["pattern", "correction", "preference", "fact"]),
+    ("interaction", None): ("sentiment", ["positive", "neutral", "negative"]),
+}
+TOOLS = ["code_interpreter", "web_search", "file_operation", "conversation", "unknown", None, "browser"]
+
+
+def test_every_outcome_and_tool_follows_the_reference_card() -> None:
+    schema = hardwon.json_schema("experience")
+    for outcome, tool in product(["success", "failure", "learning", "interaction"], TOOLS):
+        base: dict[str, Any] = {"content": "x", "outcome": outcome} | ({"tool": tool} if tool else {})
+        row = REFERENCE_CARD.get((outcome, tool))
+        if row is None:
+            cases = [(base, (outcome, tool) in REFERENCE_CARD)]
+        else:
+            key, values = row
+            cases = [({**base, key: value}, True) for value in values]
+            cases += [(base, False), ({**base, key: "other"}, False), ({**base, key: 1}, False)]
+        for data, valid in cases:
+            assert _accepts(data) is valid, data
+            assert jsonschema.Draft202012Validator(schema).is_valid(data) is valid, data
+    assert len(ROUTES) == len(REFERENCE_CARD) == 10
+
+
+def _accepts(data: dict[str, Any]) -> bool:
+    try:
+        made = Experience(**data)
+    except InvalidInputError:
+        return False
+    return bool(made.outcome == data["outcome"])
+
+
+def test_a_refused_route_names_the_field_the_value_and_what_is_allowed() -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        Experience(content="x", outcome="success", tool="code_interpreter", task_type="wrote")
+    assert (caught.value.field, caught.value.value) == ("task_type", "wrote")
+    assert caught.value.allowed == "for success by code_interpreter, one of write, debug, refactor, explain"
+    with pytest.raises(InvalidInputError, match="tool: 'grep' is not allowed; .*with outcome learning, no tool"):
+        Experience(content="x", outcome="learning", tool="grep", insight_type="fact")
+
+
+def test_extra_keys_are_kept_and_come_back() -> None:
+    made = Experience(content="x", outcome="success", tool="conversation", ticket="A-7", run={"n": [1, None]}, gone=None)
+    assert made.extra == {"ticket": "A-7", "run": {"n": [1, None]}}
+    assert parse_record(made.to_json()) == made
+
+
+@pytest.mark.parametrize(
+    ("given_summary", "content", "expected"),
+    [
+        ("Fix The Race!", "c", "fix_the_race"),
+        (None, "Fixed race condition in payment processor", "fixed_race_condition_in_paymen"),
+        ("", "Größe geändert", "groe_geandert"),
+        (None, "수정 완료", "untitled"),
+        ("../../etc/passwd", "c", "etc_passwd"),
+        ("x" * 80, "c", "x" * 50),
+        ("keep-this_one", "c", "keep-this_one"),
+    ],
+)
+def test_summary_is_filename_safe(given_summary: str | None, content: str, expected: str) -> None:
+    made = Experience(content=content, outcome="learning", insight_type="fact", summary=given_summary)
+    assert made.summary == expected
+
+
+@given(st.text(max_size=200))
+def test_safe_summary_always_holds_its_promise(text: str) -> None:
+    summary = safe_summary(text)
+    assert 1 <= len(summary) <= 50
+    assert set(summary) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-")
+    assert safe_summary(summary) == summary
+
+
+NOT_UNITS: list[Any] = [math.nan, math.inf, -math.inf, 7, -0.1, 1.0000001, True, False, "0.5", None, [], 10**400]
+
+
+@pytest.mark.parametrize("value", NOT_UNITS)
+def test_scores_rewards_and_confidences_are_finite_and_from_0_to_1(value: Any) -> None:
+    for make, field in (
+        (lambda: Episode(task_id="t", score=value), "score"),
+        (lambda: Trajectory(steps=[], final_reward=value), "final_reward"),
+        (lambda: Fact(content="c", fact_type="error", confidence=value), "confidence"),
+    ):
+        with pytest.raises(InvalidInputError, match="a finite number from 0 to 1") as caught:
+            make()
+        assert caught.value.field == field
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, True, "1", None, 10**400])
+def test_step_rewards_are_finite(value: Any) -> None:
+    with pytest.raises(InvalidInputError, match="reward: .* a finite number"):
+        Step(action="a", reward=value)
+    assert Step(action="a", reward=-12.5).reward == -12.5
+
+
+@pytest.mark.parametrize("text", ["a\0b", "lone \ud800 surrogate", b"bytes", 5, None])
+def test_text_that_cannot_be_kept_is_refused(text: Any) -> None:
+    for field, make in (
+        ("content", lambda: Fact(content=text, fact_type="error")),
+        ("steps.0.action", lambda: Trajectory(steps=[{"action": text}], final_reward=0)),
+        (
+            "issue.description",
+            lambda: Fix(issue={"description": text or 1}, fix_success=True, verification_success=True),
+        ),
+        (
+            "metadata.tags.0",
+            lambda: Fact(content="c", fact_type="error", metadata=Metadata.model_validate({"tags": [text]})),
+        ),
+    ):
+        with pytest.raises(InvalidInputError) as caught:
+            make()
+        assert caught.value.field in (field, field.removeprefix("metadata."))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, "x\0", "\ud800", {1: 2}, object(), 2**64, b"x", (1,)])
+def test_free_form_values_must_survive_json(bad: Any) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        Experience(content="x", outcome="success", tool="conversation", mine=bad)
+    assert caught.value.field == "mine"
+    with pytest.raises(InvalidInputError) as caught:
+        Fix(issue=hardwon.Issue(), fix_success=True, verification_success=True, system_info={"deep": [bad]})
+    assert caught.value.field == "system_info"
+
+
+def test_nesting_and_the_number_of_extra_keys_are_bounded() -> None:
+    deep: Any = 1
+    for _ in range(17):
+        deep = [deep]
+    with pytest.raises(InvalidInputError, match="nested at most 16 deep"):
+        Experience(content="x", outcome="success", tool="conversation", deep=deep)
+    with pytest.raises(InvalidInputError, match="at most 64 extra keys"):
+        Experience(content="x", outcome="success", tool="conversation", **{f"k{n}": n for n in range(65)})
+    with pytest.raises(InvalidInputError, match="at most 200000 characters"):
+        Fact(content="x" * 200_001, fact_type="error")
+
+
+@pytest.mark.parametrize("flag", [1, 0, "true", None])
+def test_success_flags_are_booleans(flag: Any) -> None:
+    with pytest.raises(InvalidInputError, match="fix_success: .* true or false"):
+        Fix(issue=hardwon.Issue(), fix_success=flag, verification_success=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected_us"),
+    [
+        ("2026-01-31T12:00:00Z", 1769860800_000000),
+        ("2026-01-31T13:00:00.000001+01:00", 1769860800_000001),
+        (1769860800123, 1769860800_123000),
+        (datetime(2026, 1, 31, 14, tzinfo=timezone(timedelta(hours=2))), 1769860800_000000),
+    ],
+)
+def test_times_are_read_exactly(value: Any, expected_us: int) -> None:
+    moment = Metadata.model_validate({"context": {"timestamp": value}}).context
+    assert to_us(moment.timestamp) == expected_us
+    assert moment.timestamp.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["2026-01-31T12:00:00", "2026-01-31", datetime(2026, 1, 31), "yesterday", True, 1.5, -1, 10**18, None, ""],  # noqa: DTZ001
+)
+def test_times_without_a_zone_or_meaning_are_refused(value: Any) -> None:
+    with pytest.raises(InvalidInputError, match="an ISO 8601 time with a zone") as caught:
+        Metadata.model_validate({"context": {"timestamp": value}})
+    assert caught.value.field == "context.timestamp"
+
+
+def test_unknown_fields_are_named() -> None:
+    with pytest.raises(InvalidInputError, match="socre: 0.5 is not allowed; allowed: no such field"):
+        Episode.model_validate({"task_id": "t", "score": 0.5, "socre": 0.5})
+    with pytest.raises(InvalidInputError, match=r"score: '\(absent\)' is not allowed; allowed: a value"):
+        Episode.model_validate({"task_id": "t"})
+
+
+def test_mistake_cards_have_the_defaults_and_cuts_of_training_memory() -> None:
+    card = MistakeCard(evidence="e" * 301, lesson="l" * 999, worker_id="w1", bad_decision=False)
+    assert (len(card.evidence), len(card.lesson), card.mistake_type) == (300, 300, "unknown_mistake")
+    assert MistakeCard().lesson == "Avoid repeating this failure."
+
+
+def test_unknown_issue_and_fixer_types_are_welcome_and_known_ones_listed() -> None:
+    fix = Fix(issue=hardwon.Issue(issue_type="DISK_ON_FIRE"), fixer_type="llama", fix_success=True, verification_success=False)
+    assert (fix.issue.issue_type, fix.fixer_type, fix.succeeded) == ("DISK_ON_FIRE", "llama", False)
+    schema = hardwon.json_schema("fix")
+    assert "MODEL_NOT_AVAILABLE" in schema["$defs"]["Issue"]["properties"]["issue_type"]["examples"]
+    assert "qwen" in schema["properties"]["fixer_type"]["examples"]
+
+
+METADATA_JSON: dict[str, Any] = {
+    "source": {"type": "test_result", "id": "trace-9", "author": "claude-code"},
+    "context": {
+        "timestamp": 1769860800123,
+        "git_commit": "a" * 40,
+        "git_branch": "main",
+        "related_files": [{"path": "auth.ts", "hash": "b" * 40}],
+    },
+    "validation": {"status": "verified", "verified_by": "test_runner", "verification_id": "ci-77"},
+    "tags": ["auth"],
+    "project_id": "shop",
+}
+SCHEMA_CASES: list[tuple[Any, dict[str, Any]]] = [
+    (hardwon.AgentDBMetadata, METADATA_JSON),
+    (
+        hardwon.AtomicFact,
+        {
+            "content": "The agent fixed the 'null pointer exception' in 'auth.ts' by adding a check.",
+            "fact_type": "solution",
+            "confidence": 0.9,
+            "entities": {"files": ["auth.ts"], "functions": ["login"], "libraries": [], "error_codes": ["E1"]},
+            "metadata": METADATA_JSON,
+        },
+    ),
+    (
+        hardwon.ReasoningTrajectory,
+        {
+            "steps": [{"action": "add a check", "observation": "tests pass", "reward": 1.0}],
+            "final_reward": 1.0,
+            "metadata": METADATA_JSON,
+        },
+    ),
+    (
+        SolutionPattern,
+        {"diagnosis_id": "d1", "strategy": "retry", "success_rate": 0.5, "usage_count": 4, "metadata": METADATA_JSON},
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "data"), SCHEMA_CASES)
+def test_the_metadata_schema_is_read_and_written_word_for_word(model: Any, data: dict[str, Any]) -> None:
+    assert model.model_validate(data).to_agentdb() == data
+    assert model.model_validate_json(json.dumps(data)).to_agentdb() == data
+    without = json.loads(json.dumps(data))
+    envelope = without.get("metadata", without)
+    del envelope["validation"]["verified_by"], envelope["validation"]["verification_id"]
+    without.get("entities", {}).pop("error_codes", None)
+    assert model.model_validate(without).to_agentdb() == without, "absent optional fields stay absent"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"fact_type": "rumour"}, "fact_type"),
+        ({"confidence": 2}, "confidence"),
+        ({"metadata": {**METADATA_JSON, "validation": {"status": "sure"}}}, "metadata.validation.status"),
+        ({"metadata": {**METADATA_JSON, "source": {"type": "dream"}}}, "metadata.source.type"),
+    ],
+)
+def test_invalid_schema_json_is_refused_with_the_fields_path(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        Fact.model_validate({**SCHEMA_CASES[1][1], **change})
+    assert caught.value.field == field
+
+
+@given(records)
+def test_json_round_trip_and_schema(record: AnyRecord) -> None:
+    assert parse_record(record.to_json()) == record
+    assert MODEL_OF_KIND[record.kind].model_validate_json(record.to_json()) == record
+
+
+@given(records)
+def test_what_we_write_is_valid_by_our_own_json_schema(record: AnyRecord) -> None:
+    validator = jsonschema.Draft202012Validator(hardwon.json_schema(record.kind))
+    assert list(validator.iter_errors(json.loads(record.to_json()))) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "null",
+        "[]",
+        "{}",
+        '{"kind": "rumour"}',
+        '{"kind": ["fact"]}',
+        "{",
+        '{"kind":"fact","content":NaN}',
+        '"\\ud800"',
+    ],
+)
+def test_lines_that_are_no_record_are_refused(line: str) -> None:
+    with pytest.raises(InvalidInputError):
+        parse_record(line)
+
+
+def test_json_schema_of_an_unknown_kind() -> None:
+    with pytest.raises(InvalidInputError, match="kind: 'rumour' .*experience, fact"):
+        hardwon.json_schema("rumour")
+
+
+def test_ids_are_uuid7_and_sort_by_time() -> None:
+    times = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(milliseconds=n) for n in range(200)]
+    ids = [new_id(at) for at in times]
+    assert ids == sorted(ids)
+    assert len({new_id(times[0]) for _ in range(2000)}) == 2000
+    assert all(made[14] == "7" and made[19] in "89ab" for made in ids)
+
+
+def test_records_are_immutable() -> None:
+    fact = Fact(content="c", fact_type="error")
+    with pytest.raises(ValueError, match="frozen"):
+        fact.content = "other"  # type: ignore[misc]
+
+
+def test_only_records_can_be_added(memory: Memory) -> None:
+    with pytest.raises(InvalidInputError, match="an instance of Experience"):
+        memory.add({"content": "x"})  # type: ignore[arg-type]
+    assert memory.stats().records == 0

@@ -1,0 +1,368 @@
+"""Nothing secret is kept, nothing ordinary is lost, and neither costs much."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardwon import Fact, Fix, Issue, Step, Trajectory
+from hardwon.govern.cleaning import without_secrets
+from hardwon.govern.redaction import SECRET_RULES, _kind, names_secret, redact, redact_json
+from secrets_corpus import ORDINARY, SECRETS, jwt, made_up, pem
+
+GITHUB = "gh" + "p_" + made_up(36)
+ANTHROPIC = "sk" + "-ant-" + made_up(40)
+
+
+def placeholder(label: str) -> str:
+    return f"[REDACTED:{label}]"
+
+
+def left_behind(secret: str, clean: str) -> list[str]:
+    """The pieces of a secret, eight characters long, that are still in the text beside our placeholders."""
+    rest = re.sub(r"\[REDACTED:[a-z-]+\]", "", clean)
+    secret = re.sub(r"-----[A-Z ]+-----", "", secret)  # the first and last line of a key block are no secret
+    pieces = {secret[i : i + 8] for i in range(max(1, len(secret) - 7))}
+    return sorted(piece for piece in pieces if piece in rest)
+
+
+# ---- the corpus
+
+
+def test_corpus_is_large_and_has_no_doubles() -> None:
+    assert len({text for _, text, _ in SECRETS}) == len(SECRETS) >= 90
+    assert len(set(ORDINARY)) == len(ORDINARY) >= 120
+
+
+@pytest.mark.parametrize(("label", "text", "secret"), SECRETS)
+def test_secret_is_replaced_whole_and_nothing_else(label: str, text: str, secret: str) -> None:
+    clean, labels = redact(text)
+    assert left_behind(secret, clean) == []
+    assert labels == (label,)
+    assert clean == text.replace(secret, placeholder(label))
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_is_the_same_object(text: str) -> None:
+    clean, labels = redact(text)
+    assert clean is text
+    assert labels == ()
+
+
+@pytest.mark.parametrize(("label", "text", "secret"), SECRETS)
+def test_second_time_finds_nothing(label: str, text: str, secret: str) -> None:
+    clean, _ = redact(text)
+    again, labels = redact(clean)
+    assert again is clean
+    assert labels == ()
+
+
+def test_every_rule_of_the_table_has_a_case() -> None:
+    assert {rule.label for rule in SECRET_RULES} <= {label for label, _, _ in SECRETS}
+    assert all(rule.triggers and all(rule.triggers) for rule in SECRET_RULES)
+
+
+# ---- mixed texts
+
+_PIECES = [text for _, text, _ in SECRETS] + ORDINARY
+_WORDS = r"""
+    password token = : " ' \ \n :// @ eyJ sk- [REDACTED: ] x1y2z3 Bearer -- , ( ) & secret API_KEY ${ }
+    hunter2 [REDACTED:jwt] İ é -u curl PRIVATE a:b [ ] * DB_PASSWORD="""
+_TEXTS = st.lists(st.sampled_from([*_PIECES, *_WORDS.split(), " ", "\n"]), max_size=12)
+_BETWEEN = st.sampled_from(["", " ", "\n", ", ", "\t", " | "])
+
+
+@settings(max_examples=400, deadline=None)
+@given(_TEXTS, _BETWEEN)
+def test_redacting_twice_is_redacting_once(pieces: list[str], between: str) -> None:
+    clean, labels = redact(between.join(pieces))
+    assert redact(clean) == (clean, ())
+    assert list(labels) == sorted(set(labels))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_any_text_comes_back(text: str) -> None:
+    clean, labels = redact(text)
+    assert (clean is text) == (labels == ())
+
+
+# Keys with a mark of their own are found wherever they stand; a value under a name needs its name.
+_MARKED = [
+    (label, secret)
+    for label, _, secret in SECRETS
+    if label.endswith(("-key", "-token")) or label == "jwt"
+    if label not in ("api-key", "access-key", "private-key", "bearer-token", "url-token", "azure-key")
+]
+
+
+_SEPARATORS = (
+    " ",
+    "\n",
+    "\t",
+    ", ",
+    "; ",
+    " | ",
+    "\r\n",
+    "\\n",
+    '", "',
+    "' '",
+    ")(",
+    "><",
+    " - ",
+    "\n\n",
+    "。",
+    "→",
+)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_keys_among_ordinary_texts_with_any_separator(seed: int) -> None:
+    rng = random.Random(seed)
+    chosen = rng.sample(_MARKED, 6)
+    text = ""
+    for _, secret in chosen:
+        text += rng.choice(ORDINARY) + rng.choice(_SEPARATORS) + secret + rng.choice(_SEPARATORS)
+    clean, labels = redact(text)
+    assert {label for label, _ in chosen} <= set(labels)
+    for _, secret in chosen:
+        assert [piece for piece in left_behind(secret, clean) if not piece.isdigit()] == []
+
+
+def test_several_secrets_in_one_text() -> None:
+    body = pem("EC PRIVATE KEY")
+    clean, labels = redact(f"a {GITHUB} b {ANTHROPIC}\npassword: hunter2x\n{body}\nc {GITHUB}")
+    assert clean == (
+        "a [REDACTED:github-token] b [REDACTED:anthropic-key]\npassword: [REDACTED:password]\n"
+        "[REDACTED:private-key]\nc [REDACTED:github-token]"
+    )
+    assert labels == ("anthropic-key", "github-token", "password", "private-key")
+
+
+def test_key_within_a_quoted_password_takes_the_password_along() -> None:
+    clean, _ = redact(f'password = "before {GITHUB} behind it"')
+    assert clean == 'password = "[REDACTED:password]"'
+
+
+def test_key_block_without_end_hides_the_rest() -> None:
+    text = "before\n" + pem("OPENSSH PRIVATE KEY", end=False) + "\nmore of it\n"
+    assert redact(text) == ("before\n[REDACTED:private-key]", ("private-key",))
+
+
+def test_value_longer_than_any_word_is_replaced_to_its_end() -> None:
+    value = "Ab-" * 2000
+    assert redact(f"token = {value} end") == ("token = [REDACTED:token] end", ("token",))
+
+
+def test_letter_that_grows_when_lowered_does_not_shift_the_places() -> None:
+    assert redact("İİİ password=hunter2x İ") == ("İİİ password=[REDACTED:password] İ", ("password",))
+
+
+# ---- JSON values
+
+
+def test_json_without_secrets_is_the_same_object() -> None:
+    value = {
+        "a": [1, 2.5, None, True, {"text": "plain", "token_count": 12, "tokens": ["if", "else"]}],
+        "key": "value",
+    }
+    clean, labels = redact_json(value)
+    assert clean is value
+    assert labels == frozenset()
+
+
+def test_json_is_walked_and_the_original_stays() -> None:
+    value = {
+        "steps": [{"cmd": f"push {GITHUB}", "n": 3}, "ok"],
+        "env": {"DB_PASSWORD": "correcthorse", "HOME": "/root"},
+    }
+    clean, labels = redact_json(value)
+    assert clean == {
+        "steps": [{"cmd": "push [REDACTED:github-token]", "n": 3}, "ok"],
+        "env": {"DB_PASSWORD": "[REDACTED:password]", "HOME": "/root"},
+    }
+    assert labels == {"github-token", "password"}
+    assert value["env"] == {"DB_PASSWORD": "correcthorse", "HOME": "/root"}
+    assert redact_json(clean) == (clean, frozenset())
+
+
+SECRET_NAMES = """
+    password passwd pwd passphrase secret token api_key apikey apiKey access_key private_key client_secret
+    authorization Authorization credential credentials DB_PASSWORD openaiApiKey X-Api-Key x-auth-token
+    accessToken refresh_token secret_key SECRET_KEY_BASE password2 new_password password_confirmation db_pass
+    SMTP_PASS githubToken aws_secret_access_key AccountKey dbpassword stripe.api_key TOKEN_PROD id_token
+    _authToken bot-token signingKey SecretString"""
+ORDINARY_NAMES = """
+    key name token_count tokens max_tokens maxTokens tokenizer token_type token_limit password_policy
+    passwords password_length secret_name secretary keyboard monkey public_key key_id access_key_id
+    private_key_path api_key_env pad_token eos_token next_page_token nextToken has_password forgot_password
+    PWD author passing pass compass token_usage tokenization password_hint passwordless description"""
+
+
+@pytest.mark.parametrize("name", SECRET_NAMES.split())
+def test_json_value_under_a_name_of_a_secret(name: str) -> None:
+    assert names_secret(name)
+    clean, labels = redact_json({name: "Value here", "other": "some value"})
+    assert isinstance(clean, dict)
+    assert clean[name].startswith("[REDACTED:")
+    assert clean["other"] == "some value"
+    assert len(labels) == 1
+    assert redact_json(clean) == (clean, frozenset())
+
+
+@pytest.mark.parametrize("name", ORDINARY_NAMES.split())
+def test_json_value_under_an_ordinary_name(name: str) -> None:
+    value = {name: "Value here"}
+    assert not names_secret(name)
+    assert redact_json(value)[0] is value
+
+
+PLACEHOLDERS: list[object] = [
+    "",
+    "abc",
+    "***",
+    "xxxxxxxx",
+    "${DB_PASSWORD}",
+    "$TOKEN",
+    "<your-api-key>",
+    "...",
+    12345,
+]
+PLACEHOLDERS += [
+    "{{ secret }}",
+    "your-api-key",
+    "changeme",
+    "[REDACTED:password]",
+    "Bearer [REDACTED:jwt]",
+    "null",
+    None,
+]
+PLACEHOLDERS += ["required", "/run/secrets/db", "sk-...", True]
+
+
+@pytest.mark.parametrize("value", PLACEHOLDERS)
+def test_json_placeholder_under_a_secret_name_stays(value: object) -> None:
+    record = {"password": value}
+    assert redact_json(record)[0] is record
+
+
+def test_json_lists_under_a_secret_name_and_a_key_given_from_outside() -> None:
+    found = frozenset({"password"})
+    nested = {"password": ["[REDACTED:password]", "***", 3]}
+    assert redact_json({"password": ["hunter2x", "***", 3]}) == (nested, found)
+    assert redact_json("hunter2x", "password") == ("[REDACTED:password]", found)
+    assert redact_json(("hunter2x", 1), "pwd") == (("[REDACTED:password]", 1), found)
+    assert redact_json("hunter2x") == ("hunter2x", frozenset())
+
+
+def test_json_names_the_maker_where_it_can() -> None:
+    assert redact_json({"api_key": ANTHROPIC})[0] == {"api_key": "[REDACTED:anthropic-key]"}
+    header = {"Authorization": "Bearer [REDACTED:github-token]"}
+    assert redact_json({"Authorization": f"Bearer {GITHUB}"}) == (header, frozenset({"github-token"}))
+    assert redact_json({"password": f"{GITHUB} and more"})[0] == {"password": "[REDACTED:password]"}
+
+
+def test_no_cache_keeps_a_value() -> None:
+    redact("password = new_secret_password2\ndb_password: 'OTHER_TOKEN'")
+    hits = _kind.cache_info().hits
+    _kind("new_secret_password2")
+    _kind("OTHER_TOKEN")
+    assert _kind.cache_info().hits == hits
+
+
+def test_json_keys_that_are_secrets_stay_apart() -> None:
+    clean, labels = redact_json({GITHUB: 1, "gh" + "p_" + made_up(36): 2, 3: "x"})
+    assert isinstance(clean, dict)
+    assert sorted(map(str, clean.values())) == ["1", "2", "x"]
+    assert "gh" + "p_" not in str(clean)
+    assert labels == {"github-token"}
+
+
+# ---- cost
+
+# A row of any of these; _ is a space, ~ a line end.
+HOSTILE = r"""
+    a -----BEGIN -----BEGIN_PRIVATE_KEY----- -----BEGIN_PRIVATE_KEY-----~AAAA password= password pass
+    password:_ password_ password=" password='\" password=abcd& password=abcd_ eyJ -eyJ eyJaaaaaaaaaa.
+    %3DeyJaaaaaaaa :// ://a: ://a:b@ ://: sk- sk-proj- ask-proj-1 SG. SG.a curl_-u_a: mysql_ mysql_-p
+    machine_a_login_b_ Authorization:_Bearer_ bearer_ bearera MTMT MT. 1234567890:AA [REDACTED:
+    password=[REDACTED:x] \ password=\ "password":_"${A} token=a.b( SECRET=( --token_x_ - xox sig= key-
+    password=${A ~ __ İpassword= token:_1- password=a=; token=1-2_ password=:: password="{{ api_key:_x. [ ${
+    SECRET=; SECRET=)]} --token_[ password=a( password=((()))"""
+
+
+def _repeated(unit: str, length: int) -> str:
+    unit = unit.replace("_", " ").replace("~", "\n")
+    return unit * (length // len(unit))
+
+
+def _seconds(text: str) -> float:
+    best = float("inf")
+    for _ in range(2):
+        started = time.perf_counter()
+        redact(text)
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+@pytest.mark.parametrize("unit", HOSTILE.split())
+def test_hostile_text_takes_linear_time(unit: str) -> None:
+    small, large = _seconds(_repeated(unit, 60_000)), _seconds(_repeated(unit, 120_000))
+    assert large < 0.02 or large < 3.5 * small
+    assert large < 3
+
+
+@pytest.mark.parametrize("unit", ["a", "-----BEGIN", "password=", "eyJ", "://"])
+def test_a_megabyte_of_it_takes_less_than_a_second(unit: str) -> None:
+    assert _seconds(_repeated(unit, 1_000_000)) < 1
+
+
+def test_long_tail_of_a_refused_value_is_not_read_again_and_again() -> None:
+    small = _seconds("password=" * 20_000 + "${A}")
+    large = _seconds("password=" * 40_000 + "${A}")
+    assert large < 0.02 or large < 3.5 * small
+
+
+def test_ordinary_text_costs_little() -> None:
+    """The bound is generous, for slow machines: about 6 µs where it was written."""
+    text = "The build failed because the cache did not include the lock file; adding it fixed the wheel. " * 2
+    redact(text)
+    started = time.perf_counter()
+    for _ in range(2000):
+        redact(text)
+    assert (time.perf_counter() - started) / 2000 < 100e-6
+
+
+def test_jwt_needs_three_parts() -> None:
+    token = jwt()
+    assert redact(token)[1] == ("jwt",)
+    two = token.rpartition(".")[0]
+    assert redact(two)[0] is two
+
+
+@pytest.mark.parametrize(("label", "text"), [(label, text) for label, text, _ in SECRETS])
+def test_a_record_is_cleaned_wherever_the_secret_stands(label: str, text: str) -> None:
+    """All texts of a record are searched in one go, and that must find what is found field by field."""
+    clean = redact(text)[0]
+    fix = Fix(
+        issue=Issue(description="d"), analysis="an analysis", fix_success=True, verification_success=True, notes=text,
+        system_info={"env": [{"line": text}]},
+    )  # fmt: skip
+    cleaned = without_secrets(fix)
+    assert label in (cleaned.redacted or ())
+    assert (cleaned.notes, cleaned.system_info) == (clean, {"env": [{"line": clean}]})
+    run = Trajectory(task="t", steps=[Step(action="a", observation=text), Step(action="b")], final_reward=0.0)
+    walked = without_secrets(run)
+    assert [step.observation for step in walked.steps] == [clean, ""]
+    assert without_secrets(walked) == walked, "cleaning twice is cleaning once"
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_a_record_without_secrets_is_the_same_object(text: str) -> None:
+    record = Fact(content=text, fact_type="observation")
+    assert without_secrets(record) is record
