@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardwon import Fact, Fix, Issue, Step, Trajectory
+from hardwon import Fix, Issue, Step, Trajectory
 from hardwon.govern.cleaning import without_secrets
 from hardwon.govern.redaction import SECRET_RULES, _kind, names_secret, redact, redact_json
 from secrets_corpus import ORDINARY, SECRETS, jwt, made_up, pem
@@ -364,5 +364,5 @@ def test_a_record_is_cleaned_wherever_the_secret_stands(label: str, text: str) -
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_a_record_without_secrets_is_the_same_object(text: str) -> None:
-    record = Fact(content=text, fact_type="observation")
+    record = Trajectory(task=text, steps=[], final_reward=1.0)
     assert without_secrets(record) is record

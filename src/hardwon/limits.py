@@ -78,6 +78,10 @@ PAGE_ROWS: Final = 500
 BATCH_ROWS: Final = 1_000
 """Rows that load, merge and doctor handle at a time: bounds memory, and lets other writers in between."""
 
+ADD_BATCH_ROWS: Final = 200
+"""Rows that `add_many` prepares at a time inside its transaction. Fewer survive a garbage collection than of a thousand,
+which would have Python look through everything else the caller holds."""
+
 MEMORY_BYTES_MAX: Final = 64 * GIB
 """One SQLite memory. Backups and checks of a larger file take hours; that is when PostgreSQL is the better home."""
 

@@ -58,6 +58,7 @@ Clock = Callable[[], datetime]
 R = TypeVar("R", bound=Record)
 
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted")
+_RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
@@ -120,7 +121,7 @@ class Memory:
         """Keeps all of the records or, when one is refused, none. One transaction."""
         ids: list[str] = []
         with self._store.write() as writer:
-            for batch in batches(records, limits.BATCH_ROWS):
+            for batch in batches(records, limits.ADD_BATCH_ROWS):
                 head = self._head()
                 prepared = [self._prepare(record, head) for record in batch]
                 self._append(writer, prepared)
@@ -261,7 +262,7 @@ class Memory:
 
     def _prepare(self, record: R, head: Head = NO_HEAD) -> R:
         """The record as it will be kept: of this project, with its defaults, without secrets."""
-        if type(record) not in MODEL_OF_KIND.values():
+        if type(record) not in _RECORD_TYPES:
             kinds = ", ".join(model.__name__ for model in MODEL_OF_KIND.values())
             raise InvalidInputError.one("record", record, f"an instance of {kinds}")
         metadata = record.metadata

@@ -13,6 +13,7 @@ from hardwon.model import Experience, Metadata, Record, safe_summary
 R = TypeVar("R", bound=Record)
 
 _KEPT_AS_IT_IS: Final = ("id", "kind", "redacted")
+_FIXED: Final = frozenset({*_KEPT_AS_IT_IS, "outcome", "fact_type"})  # what these may hold is listed, and no secret
 _BETWEEN_FIELDS: Final = "\n\0\n"  # NUL is in no field: whatever matches across it is looked at again field by field
 
 
@@ -27,26 +28,34 @@ def without_secrets(record: R) -> R:
 
 def _collect(model: BaseModel, texts: list[str]) -> bool:
     """Gathers every text of a model; whether a key of a free-form object in it names a secret."""
-    suspicious = bool(model.__pydantic_extra__) and _collect_json(model.__pydantic_extra__, texts)
+    extra = model.__pydantic_extra__
+    suspicious = _collect_json(extra, texts) if extra else False
     for name, value in model.__dict__.items():
-        if isinstance(value, str):
-            if name not in _KEPT_AS_IT_IS:
+        if type(value) is str:
+            if name not in _FIXED:
                 texts.append(value)
-        elif isinstance(value, Metadata):
-            source, moment, validation = value.source, value.context, value.validation
-            texts += (source.id, source.author, moment.git_branch, validation.verification_id or "", *value.tags)
-            texts += [file.path for file in moment.related_files]
+        elif type(value) is Metadata:
+            _collect_envelope(value, texts)
         elif isinstance(value, BaseModel):
             suspicious |= _collect(value, texts)
-        elif isinstance(value, list):
+        elif type(value) is list:
             for item in value:
-                if isinstance(item, BaseModel):
-                    suspicious |= _collect(item, texts)
-                else:
+                if type(item) is str:
                     texts.append(item)
-        elif isinstance(value, dict):
+                else:
+                    suspicious |= _collect(item, texts)
+        elif type(value) is dict:
             suspicious |= _collect_json(value, texts)
     return suspicious
+
+
+def _collect_envelope(metadata: Metadata, texts: list[str]) -> None:
+    source, moment = metadata.source, metadata.context
+    texts += (source.id, source.author, moment.git_branch, *metadata.tags)
+    if moment.related_files:
+        texts += [file.path for file in moment.related_files]
+    if metadata.validation.verification_id:
+        texts.append(metadata.validation.verification_id)
 
 
 def _collect_json(value: Any, texts: list[str]) -> bool:
@@ -60,7 +69,11 @@ def _collect_json(value: Any, texts: list[str]) -> bool:
     elif isinstance(value, dict):
         for key, item in value.items():
             texts.append(key)
-            suspicious |= _collect_json(item, texts) or names_secret(key)
+            suspicious |= names_secret(key)
+            if type(item) is str:
+                texts.append(item)
+            else:
+                suspicious |= _collect_json(item, texts)
     return suspicious
 
 

@@ -36,7 +36,7 @@ class Repository:
     root: Path
     _git_dir: Path = field(init=False)
     _common_dir: Path = field(init=False)
-    _behind: tuple[str, ...] = field(init=False, default=())
+    _behind: list[str] = field(init=False, default_factory=list)
     _seen: tuple[object, ...] | None = field(init=False, default=None)
     _head: Head = field(init=False, default=NO_HEAD)
 
@@ -51,9 +51,11 @@ class Repository:
         if stamps != self._seen:
             self._head = self._read()
             git, common = str(self._git_dir), str(self._common_dir)
-            behind = (f"{git}/HEAD", f"{common}/refs/heads/{self._head.branch}", f"{common}/packed-refs")
+            behind = [f"{git}/HEAD", f"{common}/refs/heads/{self._head.branch}"]
+            if _stamp(behind[1]) is None:
+                behind.append(f"{common}/packed-refs")
             # A head that moved to another branch has other files behind it: those count from the next call on.
-            self._seen = stamps if behind == self._behind else ()
+            self._seen = stamps if behind == self._behind else None
             self._behind = behind
         return self._head
 

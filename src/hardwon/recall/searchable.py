@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from hardwon import limits
 from hardwon.model import Episode, Experience, Fact, Fix, Record, Trajectory
@@ -10,41 +11,29 @@ from hardwon.model import Episode, Experience, Fact, Fix, Record, Trajectory
 
 def searchable_text(record: Record) -> str:
     """The record's texts in the order of what they tell about it, cut at what is indexed."""
-    parts: list[str] = []
-    room = limits.INDEXED_CHARS_MAX
-    for part in _parts(record):
-        if room <= 0:
-            break
-        parts.append(part)
-        room -= len(part) + 1
+    metadata = record.metadata
+    parts = [*_own_parts(record), *metadata.tags]
+    if metadata.context.related_files:
+        parts += [file.path for file in metadata.context.related_files]
     return "\n".join(parts)[: limits.INDEXED_CHARS_MAX]
 
 
-def _parts(record: Record) -> Iterator[str]:
+def _own_parts(record: Record) -> Iterable[str]:
     if isinstance(record, Experience):
-        yield record.content
-        yield record.summary
-        if record.tool:
-            yield record.tool
-        yield from (value for value in record.extra.values() if isinstance(value, str))
-    elif isinstance(record, Fact):
+        extra = [value for value in record.extra.values() if isinstance(value, str)]
+        return [record.content, record.summary.replace("_", " "), record.tool or "", *extra]
+    if isinstance(record, Fact):
         entities = record.entities
-        yield record.content
-        for names in (entities.files, entities.functions, entities.libraries, entities.error_codes or []):
-            yield from names
-    elif isinstance(record, Trajectory):
-        yield record.task
-        for step in record.steps:
-            yield step.action
-            yield step.observation
-    elif isinstance(record, Episode):
-        yield from (record.task_id, record.trajectory_summary, *record.mistakes, *record.successes)
-        for card in record.mistake_cards:
-            yield from (card.mistake_type, card.lesson, card.evidence)
-    elif isinstance(record, Fix):
-        yield from _fix_parts(record)
-    yield from record.metadata.tags
-    yield from (file.path for file in record.metadata.context.related_files)
+        names = (entities.files, entities.functions, entities.libraries, entities.error_codes or [])
+        return chain([record.content], *names)
+    if isinstance(record, Trajectory):
+        return chain([record.task], *((step.action, step.observation) for step in record.steps))
+    if isinstance(record, Episode):
+        own = (record.task_id, record.trajectory_summary, *record.mistakes, *record.successes)
+        return chain(own, *((card.mistake_type, card.lesson, card.evidence) for card in record.mistake_cards))
+    if isinstance(record, Fix):
+        return _fix_parts(record)
+    return []
 
 
 def _fix_parts(fix: Fix) -> Iterator[str]:

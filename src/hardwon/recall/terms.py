@@ -20,111 +20,11 @@ _ASCII_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _ANY_PARTS: Final = re.compile(r"[^\W_]+")
 
 STOP_WORDS: Final = frozenset(
-    [
-        "a",
-        "about",
-        "after",
-        "all",
-        "also",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "done",
-        "for",
-        "from",
-        "get",
-        "got",
-        "had",
-        "has",
-        "have",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "just",
-        "like",
-        "make",
-        "me",
-        "more",
-        "most",
-        "my",
-        "no",
-        "not",
-        "now",
-        "of",
-        "off",
-        "on",
-        "once",
-        "only",
-        "or",
-        "other",
-        "our",
-        "out",
-        "over",
-        "own",
-        "same",
-        "she",
-        "he",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "use",
-        "used",
-        "using",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-    ]
+    """a about after all also an and any are as at be because been before being but by can could did do does doing done
+    for from get got had has have he how i if in into is it its just like make me more most my no not now of off on once
+    only or other our out over own same she so some such than that the their them then there these they this those through
+    to too under until up use used using very was we were what when where which while who why will with would you
+    your""".split()
 )
 
 
@@ -133,23 +33,27 @@ def index_text(text: str) -> str:
     text = text[: limits.INDEXED_CHARS_MAX]
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
-    return " ".join(
-        filter(None, (_cached_terms(word) if len(word) <= limits.TERM_CHARS_MAX else _terms(word) for word in text.split()))
-    )
+    terms_of = _cached_terms if len(text) <= _CACHED_CHARS_MAX else _terms
+    return " ".join(filter(None, map(terms_of, text.split())))
 
 
 def _terms(word: str) -> str:
+    if word.isdigit() and len(word) <= limits.TERM_CHARS_MAX:
+        return word
     found: list[str] = []
     for chunk in _CHUNK.findall(word):
         found.append(chunk)
-        if not (chunk.islower() and chunk.isalpha()):
+        if not (chunk.isdigit() or (chunk.islower() and chunk.isalpha())):
             parts = (_ASCII_PARTS if chunk.isascii() else _ANY_PARTS).findall(chunk)
             if len(parts) > 1:
                 found += [part for part in parts if len(part) > 1]
-    return " ".join(term[: limits.TERM_CHARS_MAX] for term in found).lower()
+    if len(word) > limits.TERM_CHARS_MAX:
+        found = [term[: limits.TERM_CHARS_MAX] for term in found]
+    return " ".join(found).lower()
 
 
-_cached_terms = lru_cache(maxsize=16_384)(_terms)  # words come again and again; short ones only, so that it stays small
+_CACHED_CHARS_MAX: Final = 2_000  # words of longer texts are not cached: one of them may be as long as the text
+_cached_terms = lru_cache(maxsize=16_384)(_terms)  # words come again and again
 
 
 def query_terms(query: str) -> list[str]:

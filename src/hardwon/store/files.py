@@ -18,35 +18,8 @@ FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
-    [
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb",
-        "smb2",
-        "smb3",
-        "smbfs",
-        "ncpfs",
-        "9p",
-        "afs",
-        "ceph",
-        "glusterfs",
-        "lustre",
-        "beegfs",
-        "gpfs",
-        "orangefs",
-        "davfs",
-        "ocfs2",
-        "gfs2",
-        "fuse.sshfs",
-        "fuse.s3fs",
-        "fuse.rclone",
-        "fuse.glusterfs",
-        "fuse.davfs2",
-        "fuse.gcsfuse",
-        "fuse.juicefs",
-        "fuse.ceph",
-    ]
+    """nfs nfs4 cifs smb smb2 smb3 smbfs ncpfs 9p afs ceph glusterfs lustre beegfs gpfs orangefs davfs ocfs2 gfs2 fuse.sshfs
+    fuse.s3fs fuse.rclone fuse.glusterfs fuse.davfs2 fuse.gcsfuse fuse.juicefs fuse.ceph""".split()
 )
 
 

@@ -38,7 +38,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         validation TEXT
     ) STRICT;
     CREATE UNIQUE INDEX record_by_id ON record (project_id, id);
-    CREATE INDEX record_by_time ON record (project_id, at_us, id);
+    CREATE INDEX record_by_time ON record (project_id, at_us);
     CREATE INDEX record_by_task ON record (project_id, task_id, at_us, id) WHERE task_id IS NOT NULL;
     CREATE INDEX record_by_issue ON record (project_id, model, issue_type, at_us, id) WHERE model IS NOT NULL;
 

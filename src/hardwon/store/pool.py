@@ -36,13 +36,13 @@ class Pool:
 
     @contextmanager
     def connection(self) -> Iterator[apsw.Connection]:
-        connection = self._borrow()
+        connection = self.borrow()
         try:
             yield connection
         finally:
-            self._give_back(connection)
+            self.give_back(connection)
 
-    def _borrow(self) -> apsw.Connection:
+    def borrow(self) -> apsw.Connection:
         deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
         with self._change:
             while True:
@@ -61,7 +61,7 @@ class Pool:
             self._lent[id(connection)] = connection
             return connection
 
-    def _give_back(self, connection: apsw.Connection) -> None:
+    def give_back(self, connection: apsw.Connection) -> None:
         with self._change:
             del self._lent[id(connection)]
             if self._closed:

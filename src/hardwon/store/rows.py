@@ -12,16 +12,16 @@ from hardwon.recall.terms import index_text
 from hardwon.store.contract import Row, Stored
 
 
-def digest_of(body: str) -> bytes:
+def digest_of(body: bytes) -> bytes:
     """Tells a damaged body from a sound one. Not a signature: whoever can write the file can write a digest."""
-    return blake2b(body.encode(), digest_size=8).digest()
+    return blake2b(body, digest_size=8).digest()
 
 
 def row_of(record: Record, effective: Validation | None = None) -> Row:
     """The row of a record whose events add up to `effective` (None: it has no events)."""
-    body = record.to_json()
-    if len(body) > limits.RECORD_BYTES_MAX // 4 and len(body.encode()) > limits.RECORD_BYTES_MAX:
-        raise InvalidInputError.one("record", f"{len(body.encode())} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes")
+    body = record.to_json_bytes()
+    if len(body) > limits.RECORD_BYTES_MAX:
+        raise InvalidInputError.one("record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes")
     outcome = tool = task_id = model = issue_type = None
     if isinstance(record, Experience):
         outcome, tool = record.outcome, record.tool
@@ -43,7 +43,7 @@ def row_of(record: Record, effective: Validation | None = None) -> Row:
         task_id if isinstance(task_id, str) else None,
         model,
         issue_type,
-        body,
+        body.decode(),
         digest_of(body),
         (effective or envelope).status,
         effective.to_json() if effective and effective != envelope else None,
@@ -55,7 +55,7 @@ def row_of(record: Record, effective: Validation | None = None) -> Row:
 
 def sound_body(stored: Stored | Row) -> str:
     """The body, if it is what was written."""
-    if digest_of(stored.body) != stored.digest:
+    if digest_of(stored.body.encode()) != stored.digest:
         raise _damaged(stored)
     return stored.body
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
 import apsw
@@ -94,19 +95,8 @@ class SqliteStore(Store):
             finally:
                 connection.execute("ROLLBACK")
 
-    @contextmanager
-    def write(self) -> Iterator[Writer]:
-        # Threads of this process queue on a lock, which is fair and wakes at once; processes poll with SQLite's timeout.
-        with storage_errors(self._path), self._pool.write_turn, self._pool.connection() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield SqliteWriter(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            self._warn_when_nearly_full(connection)
+    def write(self) -> AbstractContextManager[Writer]:
+        return _WriteTransaction(self)
 
     def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
         self._writes += 1
@@ -249,6 +239,47 @@ class SqliteStore(Store):
             self._pool.close()
 
 
+class _WriteTransaction:
+    """`write()` of a store. A class, because every write passes through it and nested generators cost more."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._errors = storage_errors(store._path)
+
+    def __enter__(self) -> Writer:
+        pool = self._store._pool
+        # Threads of this process queue on a lock, which wakes at once; processes try again and again.
+        self._turn = pool.write_turn
+        self._turn.acquire()
+        try:
+            with self._errors:
+                self._connection = pool.borrow()
+                try:
+                    self._connection.execute("BEGIN IMMEDIATE")
+                except BaseException:
+                    pool.give_back(self._connection)
+                    raise
+        except BaseException:
+            self._turn.release()
+            raise
+        return SqliteWriter(self._connection)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        connection = self._connection
+        try:
+            with self._errors:
+                if error is None:
+                    connection.execute("COMMIT")
+                    self._store._warn_when_nearly_full(connection)
+                elif isinstance(error, apsw.Error | UnicodeDecodeError):
+                    raise error
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            self._store._pool.give_back(connection)
+            self._turn.release()
+
+
 class SqliteWriter(Writer):
     """The statements of one transaction."""
 
@@ -257,40 +288,44 @@ class SqliteWriter(Writer):
 
     def append(self, rows: Sequence[Row]) -> Appended:
         result = Appended([], [], [], [])
-        self._append_batch(self._not_forgotten(rows, result), result)
+        first, something_forgotten = self._connection.execute(
+            "SELECT coalesce(max(seq), 0) + 1, "
+            "EXISTS (SELECT 1 FROM event INDEXED BY event_forgotten WHERE kind = 'forgotten') FROM record"
+        ).get
+        if something_forgotten:
+            rows = self._not_forgotten(rows, result)
+        before = self._connection.total_changes()
+        self._connection.executemany(
+            f"INSERT INTO record (seq, {_ROW}) VALUES (?{', ?' * _ROW_FIELDS}) ON CONFLICT (project_id, id) DO NOTHING",
+            [(seq, *row[:_ROW_FIELDS]) for seq, row in enumerate(rows, first)],
+        )
+        numbered = list(enumerate(rows, first))
+        if self._connection.total_changes() - before < len(rows):  # some id was there already, or twice among these
+            numbered = self._inserted(numbered, result)
+        self._connection.executemany(
+            "INSERT INTO record_text (rowid, terms) VALUES (?, ?)", [(seq, row.terms) for seq, row in numbered]
+        )
+        self._insert_names([(seq, row) for seq, row in numbered if row.tags or row.files])
+        result.added.extend([row.id for _, row in numbered])
         return result
 
     def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
-        run = self._connection.execute
-        if not run("SELECT EXISTS (SELECT 1 FROM event INDEXED BY event_forgotten WHERE kind = 'forgotten')").get:
-            return rows
         gone = "SELECT EXISTS (SELECT 1 FROM event WHERE project_id = ? AND record_id = ? AND kind = 'forgotten')"
-        forgotten = {row.id for row in rows if run(gone, (row.project_id, row.id)).get}
-        result.forgotten.extend(row.id for row in rows if row.id in forgotten)
-        return [row for row in rows if row.id not in forgotten]
+        flags = [self._connection.execute(gone, (row.project_id, row.id)).get for row in rows]
+        result.forgotten.extend(row.id for row, flag in zip(rows, flags, strict=True) if flag)
+        return [row for row, flag in zip(rows, flags, strict=True) if not flag]
 
-    def _append_batch(self, rows: Sequence[Row], result: Appended) -> None:
-        self._connection.execute("SAVEPOINT batch")
-        try:
-            self._insert(rows)
-            result.added.extend(row.id for row in rows)
-        except apsw.ConstraintError:  # some id is kept already, or twice among these: sort them one by one
-            self._connection.execute("ROLLBACK TO batch")
-            self._insert(self._unknown(rows, result))
-        self._connection.execute("RELEASE batch")
-
-    def _insert(self, rows: Sequence[Row]) -> None:
-        many = self._connection.executemany
-        first: int = self._connection.execute("SELECT coalesce(max(seq), 0) + 1 FROM record").get
-        many(
-            f"INSERT INTO record (seq, {_ROW}) VALUES (?{', ?' * _ROW_FIELDS})",
-            [(seq, *row[:_ROW_FIELDS]) for seq, row in enumerate(rows, first)],
-        )
-        many(
-            "INSERT INTO record_text (rowid, terms) VALUES (?, ?)",
-            [(seq, row.terms) for seq, row in enumerate(rows, first)],
-        )
-        self._insert_names([(seq, row) for seq, row in enumerate(rows, first) if row.tags or row.files])
+    def _inserted(self, numbered: Sequence[tuple[int, Row]], result: Appended) -> list[tuple[int, Row]]:
+        """Those that are new; the others are told apart in the result."""
+        inserted = []
+        for seq, row in numbered:
+            sql = "SELECT seq, digest FROM record WHERE project_id = ? AND id = ?"
+            kept_seq, digest = self._connection.execute(sql, (row.project_id, row.id)).get
+            if kept_seq == seq:
+                inserted.append((seq, row))
+            else:
+                (result.present if digest == row.digest else result.conflicting).append(row.id)
+        return inserted
 
     def _insert_names(self, rows: Sequence[tuple[int, Row]]) -> None:
         for seq, row in rows:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -47,31 +46,31 @@ _DISK_REFUSED: Final = frozenset(
 )
 
 
-@contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
+class storage_errors:  # noqa: N801  # used like a function; a class because writes pass through it and a generator costs more
     """Every error of SQLite, as one of ours that says what to do."""
-    try:
-        yield
-    except apsw.BusyError as error:
-        raise BusyError(
-            f"{path} was locked by another writer for {limits.BUSY_TIMEOUT_MS // 1000} s; nothing was changed, try again"
-        ) from error
-    except apsw.FullError as error:
-        raise FullError(_no_room(path)) from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise DamagedError(
-            f"{path} is damaged ({error}). It was left as it is: copy it aside, then restore a backup"
-        ) from error
-    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.AuthError) as error:
-        raise PlaceError(f"{path} cannot be opened for writing ({error}): check who owns the file and its folder") from error
-    except UnicodeDecodeError as error:
-        raise DamagedError(f"{path} is damaged: it holds text that never was. Restore a backup") from error
-    except apsw.IOError as error:
-        if getattr(error, "extendedresult", 0) in _DISK_REFUSED:
-            raise FullError(_no_room(path)) from error
-        raise StorageError(f"reading or writing {path} failed ({error}): check the disk") from error
-    except apsw.Error as error:
-        raise StorageError(f"SQLite refused an operation on {path}: {error}") from error
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, apsw.Error | UnicodeDecodeError):
+            raise _translated(error, self._path) from error
+
+
+def _translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageError:
+    if isinstance(error, apsw.BusyError):
+        waited_s = limits.BUSY_TIMEOUT_MS // 1000
+        return BusyError(f"{path} was locked by another writer for {waited_s} s; nothing was changed, try again")
+    if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in _DISK_REFUSED:
+        return FullError(_no_room(path))
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
+        return DamagedError(f"{path} is damaged ({error}). It was left as it is: copy it aside, then restore a backup")
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
+        return PlaceError(f"{path} cannot be opened for writing ({error}): check who owns the file and its folder")
+    return StorageError(f"SQLite refused an operation on {path} ({error}): check the disk, and run doctor")
 
 
 def _no_room(path: Path) -> str:
@@ -151,7 +150,8 @@ def inspect_before_opening(path: Path) -> None:
     files.refuse_network_file_system(path.parent)
     if not path.is_file():
         raise PlaceError(f"{path} is not a file: choose another place for the memory")
-    if path.stat().st_size < _PAGE_BYTES:
+    size = path.stat().st_size
+    if size < _PAGE_BYTES:
         raise ForeignFileError(
             f"{path} is empty or cut off, which a memory never is: restore a backup, or remove the file to start anew"
         )
@@ -160,7 +160,9 @@ def inspect_before_opening(path: Path) -> None:
             with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
                 be_patient(connection)
                 _refuse_unless_ours(connection, path)
-                if path.stat().st_size <= limits.OPEN_CHECK_BYTES_MAX:
+                if size % _PAGE_BYTES:
+                    raise apsw.CorruptError("its last page is cut off")
+                if size <= limits.OPEN_CHECK_BYTES_MAX:
                     _refuse_damage(connection, path)
         except apsw.NotADBError as error:
             raise ForeignFileError(
@@ -192,7 +194,7 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
         found = [line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
         if not found:
             for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record"):
-                if digest_of(body) != digest:
+                if digest_of(body.encode()) != digest:
                     found.append(f"record {record_id} is not what was written")
     except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.SQLError, UnicodeDecodeError) as error:
         found = [str(error)]
