@@ -1,0 +1,71 @@
+"""A database written by each released version opens in this one, says the same, and has the same schema as a new one."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+import hardwon
+from hardwon import Experience, Fix, Memory
+from hardwon.store.migrations import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+from hardwon.store.sqlite_file import connect, expected_schema, migrate, schema_of
+
+RELEASED = sorted(Path(__file__).parent.joinpath("released").glob("*.db"))
+
+
+def test_this_version_is_among_the_released() -> None:
+    assert f"{hardwon.__version__}.db" in [path.name for path in RELEASED]
+
+
+@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
+def test_a_released_database_opens(released: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "memory.db"
+    shutil.copy(released, copy)
+    copy.chmod(0o600)
+    with Memory(copy, project="released") as memory:
+        diagnosis = memory.doctor()
+        assert diagnosis.ok, str(diagnosis)
+        records = {record.kind: record for record in memory.browse()}
+        assert list(records) == ["fix", "episode", "trajectory", "fact", "experience"]
+        experience, fix = records["experience"], records["fix"]
+        assert isinstance(experience, Experience)
+        assert isinstance(fix, Fix)
+        assert (experience.extra["ticket"], experience.metadata.validation.status) == (7, "verified")
+        assert (fix.issue.model, fix.succeeded, fix.system_info) == ("qwen2.5:7b", False, {"os": "Linux"})
+        assert memory.stats().forgotten == 1
+        assert memory.recall("flaky test_io.py")[0].record.id == experience.id
+        memory.record_fact("Written by a newer version.", "observation")
+        assert memory.stats().records == 6
+
+
+@pytest.mark.parametrize("start", range(SCHEMA_VERSION))
+def test_a_migrated_schema_equals_a_fresh_one(start: int, tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with closing(apsw.Connection(str(path))) as old:
+        for script in MIGRATIONS[:start]:
+            old.execute(script).fetchall()
+        old.pragma("application_id", APPLICATION_ID)
+        old.pragma("user_version", start)
+        migrate(old)
+        assert schema_of(old) == expected_schema()
+        assert old.pragma("user_version") == SCHEMA_VERSION
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(tmp_path) as memory:
+        record = memory.record_fact("x", "error")
+    broken = (*MIGRATIONS, "CREATE TABLE half (x); INSERT INTO record_text (nonsense) VALUES (1)")
+    for module in ("hardwon.store.sqlite_file", "hardwon.store.sqlite"):
+        monkeypatch.setattr(f"{module}.SCHEMA_VERSION", SCHEMA_VERSION + 1)
+    monkeypatch.setattr("hardwon.store.sqlite_file.MIGRATIONS", broken)
+    with pytest.raises(hardwon.HardwonError, match="nonsense"):
+        Memory(tmp_path)
+    monkeypatch.undo()
+    with closing(connect(tmp_path / "memory.db")) as connection:
+        assert schema_of(connection) == expected_schema()
+    with Memory(tmp_path) as memory:
+        assert memory.get(record.id) == record
