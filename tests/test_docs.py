@@ -35,6 +35,8 @@ def test_the_commands_of_the_readme_are_what_the_makefile_does(tmp_path: Path) -
     assert targets == ["demo", "test"]
     listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert {"demo", "test", "bench", "torture", "clean", "help"} <= set(re.findall(r"make (\w+)", listed))
+    planned = subprocess.run(["make", "-n", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert all(tool in planned for tool in ("ruff format --check", "ruff check", "mypy", "pytest"))
     assert "make test" in (ROOT / ".ci" / "run").read_text()
 
 

@@ -85,7 +85,7 @@ def carry_out(memory: Memory, adds: list[int], events: list[tuple[int, str]], se
 
 def state(memory: Memory) -> tuple[object, object]:
     store = memory._store
-    rows = {row.id: row for row in store.rows("default")}
+    rows = {row.id: row for row, _ in store.rows("default")}
     tombs = {event.record_id for event in store.events("default") if event.kind == "forgotten"}
     others = {event.id for event in store.events("default") if event.kind != "forgotten"}
     return rows, (tombs, others)
@@ -143,4 +143,4 @@ def test_terms_are_what_the_index_tokenizer_keeps_whole(text: str) -> None:
 def test_original_of_is_the_inverse_of_row_of() -> None:
     with tempfile.TemporaryDirectory() as folder, Memory(folder) as memory:
         memory.add_many(FACTS)
-        assert [original_of(row) for row in memory._store.rows("default")] == [memory.get(fact.id) for fact in FACTS]
+        assert [original_of(row) for row, _ in memory._store.rows("default")] == [memory.get(fact.id) for fact in FACTS]

@@ -231,7 +231,6 @@ PLACEHOLDERS: list[object] = [
     "$TOKEN",
     "<your-api-key>",
     "...",
-    12345,
 ]
 PLACEHOLDERS += [
     "{{ secret }}",
@@ -249,6 +248,14 @@ PLACEHOLDERS += ["required", "/run/secrets/db", "sk-...", True]
 def test_json_placeholder_under_a_secret_name_stays(value: object) -> None:
     record = {"password": value}
     assert redact_json(record)[0] is record
+
+
+def test_json_numbers_and_nested_values_under_a_secret_name() -> None:
+    clean, labels = redact_json({"password": 12345678, "secret": {"deep": ["hunter4hunter4"]}, "token": 50256, "pin": 1234})
+    assert clean == {
+        "password": "[REDACTED:password]", "secret": {"deep": ["[REDACTED:secret]"]}, "token": 50256, "pin": 1234,
+    }  # fmt: skip
+    assert labels == {"password", "secret"}
 
 
 def test_json_lists_under_a_secret_name_and_a_key_given_from_outside() -> None:

@@ -38,6 +38,10 @@ def event(record_id: str, kind: EventKind, seconds: int = 1) -> Event:
     return Event(record_id=record_id, kind=kind, at=at(seconds), by="bob", status="archived" if kind == "status" else None)
 
 
+def rows_in(store: Store, project: str) -> list[Row]:
+    return [kept for kept, _ in store.rows(project)]
+
+
 class TestStore:
     def test_empty(self, store: Store) -> None:
         assert store.get("p", new_id()) is None
@@ -53,7 +57,7 @@ class TestStore:
         rows = [row(f"Fact {n}.", n, tags=["b", "a"], files=["x.py"]) for n in range(5)]
         with store.write() as writer:
             assert writer.append(rows).added == [made.id for made in rows]
-        assert list(store.rows("p")) == rows
+        assert rows_in(store, "p") == rows
         assert [stored.id for stored in store.stream("p")] == [made.id for made in rows]
         kept = store.get("p", rows[2].id)
         assert kept is not None
@@ -71,8 +75,8 @@ class TestStore:
             conflicting = writer.append([other])
         assert (appended.added, appended.forgotten) == ([fresh.id], [gone.id])
         assert sorted(appended.present) == sorted([kept.id, fresh.id])
-        assert (conflicting.conflicting, conflicting.added) == ([kept.id], [])
-        assert {made.id for made in store.rows("p")} == {kept.id, fresh.id}
+        assert (conflicting.conflicting, conflicting.added) == ([other], [])
+        assert {made.id for made in rows_in(store, "p")} == {kept.id, fresh.id}
         assert store.get("p", kept.id).body == kept.body  # type: ignore[union-attr]
 
     def test_a_transaction_is_kept_whole_or_not_at_all(self, store: Store) -> None:
@@ -119,6 +123,7 @@ class TestStore:
             assert writer.add_events("p", [late]) == []
             writer.set_validation("p", kept.id, "archived", '{"status":"archived"}')
         assert store.events_of("p", kept.id) == [early, late] == list(store.events("p"))
+        assert [sorted(events, key=lambda found: found.at_us) for _, events in store.rows("p")] == [[early, late]]
         assert store.get("p", kept.id).validation == '{"status":"archived"}'  # type: ignore[union-attr]
         assert store.search("p", ["fact"], EVERYTHING, 5) == []
         assert len(store.search("p", ["fact"], Filters(status="archived"), 5)) == 1
@@ -144,7 +149,7 @@ class TestStore:
             writer.append([kept])
             writer.rewrite(kept._replace(author="eve", terms="other words", tags=("b",), files=(), body="nonsense"))
             writer.rewrite(row("unknown"))
-        assert list(store.rows("p")) == [kept._replace(author="eve", terms="other words", tags=("b",), files=())]
+        assert rows_in(store, "p") == [kept._replace(author="eve", terms="other words", tags=("b",), files=())]
 
     def test_no_call_sees_two_projects(self, store: Store) -> None:
         one, two = row("shared words", project="one"), row("shared words", project="two")
@@ -156,7 +161,7 @@ class TestStore:
             assert writer.erase("one", [two.id], []) == 0
             writer.set_validation("one", two.id, "published", None)
         for project, own in (("one", one), ("two", two)):
-            assert list(store.rows(project)) == [own]
+            assert rows_in(store, project) == [own]
             assert [stored.id for stored in store.page(project, EVERYTHING, None, 9)] == [own.id]
             assert [stored.id for stored, _ in store.search(project, ["shared"], EVERYTHING, 9)] == [own.id]
             assert store.counts(project).records == 1

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 VALUE_CHARS_SHOWN = 80
+_short = reprlib.Repr()  # looks at a few items of a few levels: a whole value may be endless
+_short.maxstring = _short.maxother = _short.maxlong = VALUE_CHARS_SHOWN
+_short.maxlevel = 3
 
 
 class HardwonError(Exception):
@@ -21,7 +25,10 @@ class Problem:
     allowed: str
 
     def __str__(self) -> str:
-        shown = repr(self.value)
+        try:
+            shown = _short.repr(self.value)
+        except Exception:  # noqa: BLE001  # a foreign __repr__ may fail in any way, and must not hide the problem
+            shown = f"<{type(self.value).__name__}>"
         if len(shown) > VALUE_CHARS_SHOWN:
             shown = shown[:VALUE_CHARS_SHOWN] + "…"
         return f"{self.field}: {shown} is not allowed; allowed: {self.allowed}"

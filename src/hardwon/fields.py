@@ -58,18 +58,28 @@ def parse_time(value: object) -> datetime:
             time = datetime.fromisoformat(value)
         elif isinstance(value, int) and not isinstance(value, bool):
             time = _EPOCH + timedelta(milliseconds=value)
-        if time is not None and time.tzinfo is not None:
+        if time is not None and time.utcoffset() is not None:
             time = time.astimezone(UTC)
             if time >= _EPOCH:
                 return time
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, NotImplementedError, TypeError):
         pass
     raise refuse(_TIME_ALLOWED)
 
 
 def refuse(allowed: str, **culprit: object) -> PydanticCustomError:
     """`culprit` is one field with its value, for rules that look at more than one field."""
-    return PydanticCustomError("allowed", "{allowed}", {"allowed": allowed, "culprit": culprit})
+    return PydanticCustomError("allowed", "{allowed}", {"allowed": allowed, "culprit": _Culprit(culprit)})
+
+
+class _Culprit:
+    """Keeps pydantic from writing out the value, which may be endless, whenever it makes a message."""
+
+    def __init__(self, fields: dict[str, object]) -> None:
+        self.fields = fields
+
+    def __str__(self) -> str:
+        return ", ".join(self.fields)
 
 
 # --- field types ------------------------------------------------------------------------------------------------
@@ -139,17 +149,27 @@ def _check_id(value: object) -> str:
     raise refuse("a UUID")
 
 
-def check_json(value: object, depth: int = 0) -> object:
+def check_json(value: object) -> object:
     """Free-form values must come back from JSON exactly as they went in."""
-    if isinstance(value, list | dict):
-        if depth >= limits.JSON_DEPTH_MAX:
+    level, depth, count = [value], 0, 0
+    while level:
+        count += len(level)
+        if count > limits.JSON_VALUES_MAX:
+            raise refuse(f"at most {limits.JSON_VALUES_MAX} values in one object")
+        below: list[object] = []
+        for item in level:
+            if isinstance(item, dict):
+                if not all(isinstance(key, str) for key in item):
+                    raise refuse("objects whose keys are text")
+                below += item.keys()
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+            else:
+                _check_json_leaf(item)
+        if below and depth >= limits.JSON_DEPTH_MAX:
             raise refuse(f"values nested at most {limits.JSON_DEPTH_MAX} deep")
-        for item in value if isinstance(value, list) else (*value.keys(), *value.values()):
-            check_json(item, depth + 1)
-        if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
-            raise refuse("objects whose keys are text")
-    else:
-        _check_json_leaf(value)
+        level, depth = below, depth + 1
     return value
 
 
@@ -233,17 +253,25 @@ _ALLOWED_BY_TYPE: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
 }
 
 
+def _found(error: ValidationError) -> list[Any]:
+    try:
+        return list(error.errors(include_url=False))
+    except ValueError:  # a number too long to be printed
+        return [{**item, "input": ABSENT} for item in error.errors(include_url=False, include_input=False)]
+
+
 def problems_of(error: ValidationError) -> list[Problem]:
     """What pydantic found, as problems that name the field, the value and what is allowed."""
     found = []
-    for item in error.errors(include_url=False):
+    for item in _found(error):
         context = item.get("ctx", {})
         say = _ALLOWED_BY_TYPE.get(item["type"])
         allowed = say(context) if say else item["msg"]
         path = [str(part) for part in item["loc"]]
         value = ABSENT if item["type"] == "missing" else item["input"]
-        for name, culprit in context.get("culprit", {}).items():
-            path, value = [*path, name], culprit
+        if "culprit" in context:
+            for name, culprit in context["culprit"].fields.items():
+                path, value = [*path, name], culprit
         found.append(Problem(".".join(path) or "record", value, allowed))
     return found
 
@@ -258,7 +286,7 @@ class _RaisesTypedErrors(ModelMetaclass):
     # Hidden from type checkers, which would otherwise lose the constructor's own signature.
     if not TYPE_CHECKING:
 
-        def __call__(cls, *args: Any, **fields: Any) -> Any:  # noqa: N805  # a metaclass
+        def __call__(cls, /, *args: Any, **fields: Any) -> Any:  # noqa: N805  # a metaclass
             try:
                 return super().__call__(*args, **fields)
             except ValidationError as error:

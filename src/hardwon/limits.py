@@ -31,6 +31,9 @@ STEPS_MAX: Final = 10_000
 JSON_DEPTH_MAX: Final = 16
 """Nesting of free-form values (system_info, extra keys). Keeps every recursive walk far from Python's own limit."""
 
+JSON_VALUES_MAX: Final = 100_000
+"""Values in one free-form object: a wide and deep one would otherwise take minutes to look through."""
+
 JSON_INT_ABS_MAX: Final = 2**63 - 1
 """Whole numbers in free-form values: what SQLite, PostgreSQL and JSON readers of other languages can hold."""
 

@@ -6,19 +6,22 @@ question going in becomes terms and filters (`recall`), the store finds candidat
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Literal, Self, TypeVar, Unpack
+from uuid import UUID
 
-from hardwon import limits, moving
-from hardwon.errors import ConflictError, DamagedError, InvalidInputError, UnknownRecordError
+from hardwon import intake, limits, moving
+from hardwon.errors import ConflictError, DamagedError, InvalidInputError, PlaceError, UnknownRecordError
 from hardwon.fields import ABSENT, from_us, new_id, now
-from hardwon.govern.cleaning import without_secrets
+from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.govern.lifecycle import check_transition, effective_validation
-from hardwon.govern.redaction import redact
+from hardwon.govern.redaction import redact, redact_json
+from hardwon.intake import Envelope
 from hardwon.model import (
     MODEL_OF_KIND,
     AnyRecord,
@@ -33,8 +36,6 @@ from hardwon.model import (
     Metadata,
     MistakeCard,
     Record,
-    RelatedFile,
-    Source,
     Status,
     Step,
     Trajectory,
@@ -62,19 +63,6 @@ _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
-class Envelope(TypedDict, total=False):
-    """The keywords that every `record_*` and `remember` takes for the envelope; each has a default."""
-
-    author: str
-    source: Source | Mapping[str, Any]
-    timestamp: datetime | str | int
-    tags: Sequence[str]
-    related_files: Sequence[str | Path]
-    git_commit: str
-    git_branch: str
-    failure_hash: str
-
-
 class Memory:
     """An experience memory: a folder, a `.db` file, or, with nothing said, the one that belongs to the current folder.
 
@@ -82,15 +70,12 @@ class Memory:
     """
 
     def __init__(self, location: str | Path | None = None, project: str | None = None, *, clock: Clock | None = None) -> None:
-        here = Path.cwd()
+        here = _current_folder()
         found = place.find(location, here)
-        self.project = Metadata(project_id=found.project if project is None else project).project_id
-        if not self.project:
-            raise InvalidInputError.one("project", project, "a name that is not empty")
-        self._clock = clock or now
+        self.project = _project_name(found.project if project is None else project)
+        self._caller_clock = clock or now
         root = repository_root(here)
         self._repository = Repository(root) if root else None
-        self._here = here
         self._store: Store = SqliteStore(found.path)
 
     @property
@@ -119,10 +104,11 @@ class Memory:
 
     def add_many(self, records: Iterable[AnyRecord]) -> list[str]:
         """Keeps all of the records or, when one is refused, none. One transaction."""
+        given = intake.items("records", records)  # all of them first: no code of the caller's runs while others wait
         ids: list[str] = []
+        head = self._head()
         with self._store.write() as writer:
-            for batch in batches(records, limits.ADD_BATCH_ROWS):
-                head = self._head()
+            for batch in batches(given, limits.ADD_BATCH_ROWS):
                 prepared = [self._prepare(record, head) for record in batch]
                 self._append(writer, prepared)
                 ids += [record.id for record in prepared]
@@ -130,6 +116,7 @@ class Memory:
 
     def remember(
         self,
+        /,
         content: str,
         outcome: str,
         tool: str | None = None,
@@ -137,10 +124,12 @@ class Memory:
         **keys: Any,
     ) -> Experience:
         """Keeps an experience. `keys` are the key that the outcome and tool require, keys of your own, and the envelope's."""
-        envelope = {name: keys.pop(name) for name in Envelope.__annotations__ if name in keys}
+        envelope = {name: keys.pop(name) for name in intake.ENVELOPE_KEYWORDS if name in keys}
         for name in _NOT_EXTRA_KEYS:
             if name in keys:
                 raise InvalidInputError.one(name, keys[name], "keys that no record has already")
+        if isinstance(summary, str):
+            summary = redact(summary)[0]  # before it is made filename-safe: afterwards a secret would not be recognised
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
         return self._keep(Experience, own, envelope)
 
@@ -153,14 +142,21 @@ class Memory:
         **envelope: Unpack[Envelope],
     ) -> Fact:
         """Keeps one self-contained sentence."""
-        own = {"content": content, "fact_type": fact_type, "confidence": confidence, "entities": entities or Entities()}
+        own = {
+            "content": content,
+            "fact_type": fact_type,
+            "confidence": confidence,
+            "entities": Entities() if entities is None else entities,
+        }
         return self._keep(Fact, own, envelope)
 
     def record_trajectory(
         self, task: str, steps: Sequence[Step | Mapping[str, Any]], final_reward: float, **envelope: Unpack[Envelope]
     ) -> Trajectory:
         """Keeps what was done step by step and how it ended."""
-        return self._keep(Trajectory, {"task": task, "steps": list(steps), "final_reward": final_reward}, envelope)
+        return self._keep(
+            Trajectory, {"task": task, "steps": intake.items("steps", steps), "final_reward": final_reward}, envelope
+        )
 
     def record_episode(
         self,
@@ -179,9 +175,12 @@ class Memory:
             "score": score,
             "steps": steps,
             "trajectory_summary": trajectory_summary,
-            "mistakes": list(mistakes),
-            "successes": list(successes),
-            "mistake_cards": list(mistake_cards),
+            "mistakes": intake.items("mistakes", mistakes),
+            "successes": intake.items("successes", successes),
+            "mistake_cards": [
+                redact_json(card)[0] if isinstance(card, dict) else card  # before evidence and lesson are cut
+                for card in intake.items("mistake_cards", mistake_cards)
+            ],
         }
         return self._keep(Episode, own, envelope)
 
@@ -205,9 +204,9 @@ class Memory:
             "fix_success": fix_success,
             "verification_success": verification_success,
             "analysis": analysis,
-            "fix_commands": list(fix_commands),
+            "fix_commands": intake.items("fix_commands", fix_commands),
             "execution_time_seconds": execution_time_seconds,
-            "system_info": dict(system_info or {}),
+            "system_info": {} if system_info is None else intake.mapping("system_info", system_info),
             "notes": notes,
             "fixer_type": fixer_type,
             "confidence": confidence,
@@ -220,42 +219,17 @@ class Memory:
 
     def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
-        metadata = self._metadata(envelope, at)
+        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None)
         prepared = self._prepare(kind(id=new_id(at), metadata=metadata, **own), self._head())
         with self._store.write() as writer:
             self._append(writer, [prepared])
         return prepared
 
-    def _metadata(self, given: Mapping[str, Any], at: datetime) -> Metadata:
-        unknown = [name for name in given if name not in Envelope.__annotations__]
-        if unknown:
-            allowed = f"the keywords {', '.join(Envelope.__annotations__)}"
-            raise InvalidInputError.one(unknown[0], given[unknown[0]], allowed)
-        source = given.get("source", {})
-        source = source.model_dump() if isinstance(source, Source) else dict(source)
-        if "author" in given:
-            source["author"] = given["author"]
-        moment: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
-        moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
-        related = given.get("related_files", ())
-        if isinstance(related, str | Path):
-            raise InvalidInputError.one("related_files", related, "a list of paths")
-        moment["related_files"] = [self._related(path) for path in related]
-        return Metadata.model_validate(
-            {
-                "source": source,
-                "context": moment,
-                "validation": {"failure_hash": given.get("failure_hash")},
-                "tags": list(given.get("tags", ())),
-            }
-        )
-
-    def _related(self, path: str | Path) -> RelatedFile:
-        """Hashed now; named from the repository's root where it is inside, so that another checkout knows it too."""
-        absolute = (self._here / path).absolute()
-        root = self._repository.root if self._repository else None
-        name = absolute.relative_to(root) if root and absolute.is_relative_to(root) else Path(path)
-        return RelatedFile(path=name.as_posix(), hash=files.sha1_of(absolute))
+    def _clock(self) -> datetime:
+        at = self._caller_clock()
+        if not isinstance(at, datetime) or at.utcoffset() is None:
+            raise InvalidInputError.one("clock", at, "a function that returns datetimes with a zone")
+        return at
 
     def _head(self) -> Head:
         return self._repository.head if self._repository else NO_HEAD
@@ -281,26 +255,25 @@ class Memory:
         appended = writer.append([row_of(record) for record in records])
         if appended.forgotten:
             raise ConflictError(f"record {appended.forgotten[0]} was forgotten and stays so: record it under a new id")
-        if appended.conflicting:
-            by_id = {record.id: record for record in records}
-            for record_id in really_conflicting(writer, self.project, appended.conflicting, by_id):
-                raise ConflictError(
-                    f"record {record_id} is kept already and says something else: records are append-only; record the "
-                    "new version under an id of its own and supersede the old one"
-                )
+        for record_id in really_conflicting(writer, self.project, appended.conflicting):
+            raise ConflictError(
+                f"record {record_id} is kept already and says something else: records are append-only; record the new "
+                "version under an id of its own and supersede the old one"
+            )
 
     # --- reading ------------------------------------------------------------------------------------------------
 
     def get(self, record_id: str) -> AnyRecord | None:
         """The record as it stands now, or None."""
-        stored = self._store.get(self.project, str(record_id).lower())
+        stored = self._store.get(self.project, intake.record_id(record_id))
         return record_of(stored) if stored else None
 
     def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
         """Records that pass all filters, newest first. Nothing stays locked between two of them."""
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
-        return islice(map(record_of, self._pages(Filters.of(self.project, filters), limit)), limit)
+        found = map(record_of, self._pages(Filters.of(self.project, filters), limit))
+        return found if limit is None else islice(found, min(limit, sys.maxsize))
 
     def _pages(self, filters: Filters, limit: int | None = None) -> Iterator[Stored]:
         before: Cursor | None = None
@@ -364,24 +337,25 @@ class Memory:
         if event.record_id == event.replaced_by:
             raise InvalidInputError.one("new_id", new_id, "the id of another record")
         with self._store.write() as writer:
-            self._must_get(writer, str(event.replaced_by))
+            if self._must_get(writer, str(event.replaced_by)).metadata.validation.status == "archived":
+                raise InvalidInputError.one("new_id", new_id, "a record that is not archived itself")
             self._must_get(writer, event.record_id)
             return self._happen(writer, event)
 
     def audit(self, record_id: str) -> list[LifeEvent]:
         """A record's whole life, oldest first: created, and everything that happened to it since. A forgotten record has
         its tombstone left; an id that was never known gives an empty list."""
-        stored = self._store.get(self.project, record_id)
-        events = self._store.events_of(self.project, record_id)
+        wanted = intake.record_id(record_id)
+        stored = self._store.get(self.project, wanted)
         life = []
-        envelope = Validation()
+        current = Validation()
         if stored:
             metadata = original_of(stored).metadata
-            envelope = metadata.validation
-            life.append(LifeEvent("created", metadata.context.timestamp, metadata.source.author, envelope.status))
-        for count, event in enumerate(events, 1):
-            status = "" if event.kind == "forgotten" else effective_validation(envelope, events[:count]).status
-            life.append(LifeEvent(event.kind, event.at, event.by, status, event))
+            current = metadata.validation
+            life.append(LifeEvent("created", metadata.context.timestamp, metadata.source.author, current.status))
+        for event in self._store.events_of(self.project, wanted):
+            current = effective_validation(current, [event])
+            life.append(LifeEvent(event.kind, event.at, event.by, "" if event.kind == "forgotten" else current.status, event))
         return life
 
     def _must_get(self, writer: Writer, record_id: str) -> AnyRecord:
@@ -391,7 +365,11 @@ class Memory:
         return record_of(stored)
 
     def _happen(self, writer: Writer, event: Event) -> AnyRecord:
-        writer.add_events(self.project, [_clean_event(event)])
+        earlier = writer.events_of(self.project, event.record_id)
+        if earlier and event.at_us <= earlier[-1].at_us:
+            # A clock that stands still or was set back must not make what happens now count as having happened before.
+            event = event.altered(at=from_us(earlier[-1].at_us + 1))
+        writer.add_events(self.project, [clean_event(event)])
         refresh_status(writer, self.project, event.record_id)
         return self._must_get(writer, event.record_id)
 
@@ -408,22 +386,28 @@ class Memory:
         if isinstance(ids_or_filters, Mapping):
             filters = {**ids_or_filters, **filters}
             ids_or_filters = ()
-        ids = [ids_or_filters] if isinstance(ids_or_filters, str) else list(ids_or_filters)
-        if bool(ids) == bool(filters):
-            raise InvalidInputError.one("ids_or_filters", ids or ABSENT, "ids or at least one filter, not both")
-        if filters:
+        given = [ids_or_filters] if isinstance(ids_or_filters, str | UUID) else intake.items("ids_or_filters", ids_or_filters)
+        for name, value in filters.items():
+            if value is None:  # elsewhere that means "any", and here it would mean "all"
+                raise InvalidInputError.one(name, value, "a value: what is to be forgotten must be said")
+        narrowing = filters.keys() - {"project"}
+        if bool(given) == bool(narrowing):
+            raise InvalidInputError.one("ids_or_filters", given or ABSENT, "ids or at least one filter, not both")
+        wanted = [(intake.record_id(found), str(found)) for found in given]
+        if narrowing:
             ids = [stored.id for stored in self._pages(Filters.of(self.project, filters))]
         else:
-            ids = [record_id for record_id in dict.fromkeys(ids) if self._store.get(self.project, record_id)]
-        if dry_run or not ids:
-            return Forgotten(ids, dry_run, erased=False, pending=False)
+            ids = [found for found in dict.fromkeys(found for found, _ in wanted) if self._store.get(self.project, found)]
+        unknown = [text for found, text in wanted if found not in set(ids)]
+        if dry_run:
+            return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         for batch in batches(ids, limits.BATCH_ROWS):
             at = self._clock()
-            tombstones = [Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by) for gone in batch]
+            tombstones = [clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by)) for gone in batch]
             with self._store.write() as writer:
                 writer.erase(self.project, batch, tombstones)
         erased = self._store.finish_erasure()
-        return Forgotten(ids, dry_run, erased=erased, pending=not erased)
+        return Forgotten(ids, unknown, dry_run, erased=erased, pending=not erased)
 
     # --- moving -------------------------------------------------------------------------------------------------
 
@@ -436,19 +420,26 @@ class Memory:
         """Writes every record of the project, as of one instant, one JSON object a line; returns how many."""
         if format != "jsonl":
             raise InvalidInputError.one("format", format, "jsonl")
+        target = intake.path("path", path)
+        if target.name.endswith((".db", ".db-wal", ".db-shm")):
+            raise InvalidInputError.one("path", str(target), "a name that no database has, such as records.jsonl")
         total = self._store.counts(self.project).records if progress else 0
         with closing(self._store.stream(self.project)) as records:
-            return jsonl.write(Path(path).absolute(), records, total, progress)
+            return jsonl.write(target, records, total, progress)
 
     def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
         """Adds the records of an exported file. The whole file is checked before anything is written. What is here already
         stays as it is; what is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged."""
-        return moving.load(self._store, self.project, Path(path), self._prepare, self._clock, by, dry_run, progress)
+        return moving.load(
+            self._store, self.project, intake.path("path", path), self._prepare, self._clock, by, dry_run, progress
+        )
 
     def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:
         """Brings in what another memory of the same project knows: its records, statuses and tombstones. Merging twice, or the
         other way round, gives the same memory. Where both keep an id with different content, each keeps its own."""
-        opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project, clock=self._clock)
+        if not isinstance(other, Memory) and not files.exists(place.find(other, _current_folder()).path):
+            raise PlaceError(f"there is no memory at {other}")
+        opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)
         with opened as source:
             if source.project != self.project:
                 raise InvalidInputError.one("other", source.project, f"a memory of project {self.project!r}")
@@ -458,7 +449,7 @@ class Memory:
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file as of one instant, while others write; verified, with a checksum beside it."""
-        target = Path(path).absolute()
+        target = intake.path("path", path)
         checksum = self._store.backup(target, progress)
         return Backup(target, checksum, target.stat().st_size)
 
@@ -466,9 +457,9 @@ class Memory:
     def restore(cls, path: str | Path, location: str | Path | None = None, progress: Progress | None = None) -> Path | None:
         """Puts a backup where the memory at `location` is, also while others have it open. Returns where the memory that
         was there is kept, or None if there was none."""
-        target = place.find(location, Path.cwd()).path
+        target = place.find(location, _current_folder()).path
         suffix = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
-        return restore_file(Path(path).absolute(), target, suffix, progress)
+        return restore_file(intake.path("path", path), target, suffix, progress)
 
     # --- health -------------------------------------------------------------------------------------------------
 
@@ -477,10 +468,10 @@ class Memory:
         findings = list(self._store.check())
         checked, wrong, damaged = 0, list[str](), list[str]()
         if all(finding.ok for finding in findings if finding.check in ("integrity", "schema")):
-            for row in self._store.rows(self.project):
+            for row, events in self._store.rows(self.project):
                 checked += 1
                 try:
-                    if derive_again(self._store, self.project, row) != row:
+                    if derive_again(row, events) != row:
                         wrong.append(row.id)
                 except (DamagedError, InvalidInputError):
                     damaged.append(row.id)
@@ -493,18 +484,26 @@ class Memory:
         corrected = 0
         for batch in batches(self._store.rows(self.project), limits.BATCH_ROWS):
             with self._store.write() as writer:
-                for row in batch:
-                    derived = derive_again(self._store, self.project, row)
+                for row, _ in batch:
+                    derived = derive_again(row, writer.events_of(self.project, row.id))
                     if derived != row and writer.get(self.project, row.id):
                         writer.rewrite(derived)
                         corrected += 1
         return corrected
 
 
-def _clean_event(event: Event) -> Event:
-    if event.reason is None:
-        return event
-    return event.altered(reason=redact(event.reason)[0])
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:  # it was deleted under us; an absolute location still works
+        return Path("/")
+
+
+def _project_name(given: str) -> str:
+    name = Metadata(project_id=given).project_id
+    if not name.strip() or redact(name)[1]:
+        raise InvalidInputError.one("project", given, "a name that is neither empty nor a secret")
+    return name
 
 
 def _finding(check: str, ids: Sequence[str], fine: str, remedy: str) -> Finding:

@@ -58,10 +58,8 @@ FactType = Literal["error", "solution", "observation", "decision"]
 Kind = Literal["experience", "fact", "trajectory", "episode", "fix"]
 EventKind = Literal["status", "superseded", "imported", "forgotten"]
 
-OUTCOMES: Final = get_args(Outcome)
 STATUSES: Final = get_args(Status)
 VERIFIERS: Final = get_args(Verifier)
-KINDS: Final = get_args(Kind)
 
 KNOWN_ISSUE_TYPES: Final = (
     "MODEL_NOT_AVAILABLE",
@@ -144,6 +142,10 @@ class Metadata(Model):
         return data
 
 
+Label = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]
+"""The name of a kind of secret; nothing that could be one itself."""
+
+
 class Record(Model):
     """What all five kinds have: an id, the envelope, and the labels of secrets that were taken out before storage."""
 
@@ -151,7 +153,7 @@ class Record(Model):
 
     kind: Kind
     id: RecordId = Field(default_factory=new_id)
-    redacted: list[RequiredName] | None = None
+    redacted: list[Label] | None = None
     metadata: Metadata = Field(default_factory=Metadata)
 
     @property
@@ -444,7 +446,7 @@ def json_schema(kind: str) -> dict[str, Any]:
         "solution_pattern": SolutionPattern,
         "event": Event,
     }
-    if kind not in models:
+    if not isinstance(kind, str) or kind not in models:
         raise InvalidInputError.one("kind", kind, ", ".join(models))
     schema = models[kind].model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hardwon import limits
 from hardwon.fields import new_id
+from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.model import AnyRecord, Event
 from hardwon.reports import Loaded, Merged
 from hardwon.store import jsonl
@@ -38,11 +39,10 @@ def load(
     for batch in batches(map(prepare, jsonl.read(path)), limits.BATCH_ROWS):
         with store.write() as writer:
             appended = writer.append([_imported_row(record) for record in batch])
-            given = {record.id: record for record in batch}
-            conflicts += really_conflicting(writer, project, appended.conflicting, given, but_for_status=True)
+            conflicts += really_conflicting(writer, project, appended.conflicting)
             at = clock()
             events = [Event(id=new_id(at), record_id=new, kind="imported", at=at, by=by) for new in appended.added]
-            writer.add_events(project, events)
+            writer.add_events(project, [clean_event(event) for event in events])
         added += len(appended.added)
         forgotten += len(appended.forgotten)
         done += len(batch)
@@ -57,19 +57,24 @@ def _imported_row(record: AnyRecord) -> Row:
 
 def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded:
     """What a load would do, without taking the write lock."""
-    seen: set[str] = set()
+    first_seen: dict[str, bytes] = {}  # what the file says first of an id is what a load would keep
     conflicts: list[str] = []
     present = forgotten = total = 0
     for record in records:
         total += 1
+        digest = row_of(record).digest
         stored = store.get(project, record.id)
-        if stored and not same_but_for_status(original_of(stored), record):
-            conflicts.append(record.id)
-        elif stored or record.id in seen:
-            present += 1
+        if stored:
+            same = same_but_for_status(original_of(stored), record)
         elif any(event.kind == "forgotten" for event in store.events_of(project, record.id)):
             forgotten += 1
-        seen.add(record.id)
+            continue
+        else:
+            same = first_seen.get(record.id) == digest
+        if stored or record.id in first_seen:
+            present += same
+            conflicts += [] if same else [record.id]
+        first_seen.setdefault(record.id, digest)
     return Loaded(total, total - present - forgotten - len(conflicts), present, conflicts, forgotten, dry_run=True)
 
 
@@ -79,12 +84,12 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None)
     conflicts: list[str] = []
     total = source.counts(project).records if progress else 0
     for batch in batches(source.stream(project), limits.BATCH_ROWS):
-        given = {stored.id: original_of(stored) for stored in batch}
+        rows = [row_of(without_secrets(original_of(stored))) for stored in batch]
         with target.write() as writer:
-            appended = writer.append([row_of(record) for record in given.values()])
+            appended = writer.append(rows)
             for new in appended.added:  # an earlier merge may have brought its events
                 refresh_status(writer, project, new)
-            different = really_conflicting(writer, project, appended.conflicting, given)
+            different = really_conflicting(writer, project, appended.conflicting)
         added += len(appended.added)
         forgotten += len(appended.forgotten)
         present += len(batch) - len(appended.added) - len(appended.forgotten) - len(different)
@@ -92,14 +97,16 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None)
         done += len(batch)
         if progress:
             progress(done, max(total, done))
+    strangers = frozenset(conflicts)
     for happened in batches(source.events(project), limits.BATCH_ROWS):
         tombstones = [event for event in happened if event.kind == "forgotten"]
         with target.write() as writer:
-            erased += writer.erase(project, [event.record_id for event in tombstones], tombstones)
-            fresh = writer.add_events(project, [event for event in happened if event.kind != "forgotten"])
+            erased += writer.erase(project, [event.record_id for event in tombstones], list(map(clean_event, tombstones)))
+            # What was said of another content under the same id says nothing about ours.
+            others = [event for event in happened if event.kind != "forgotten" and event.record_id not in strangers]
+            fresh = writer.add_events(project, [clean_event(event) for event in others])
             for record_id in dict.fromkeys(event.record_id for event in fresh):
                 refresh_status(writer, project, record_id)
         events += len(fresh)
-    if erased:
-        target.finish_erasure()
-    return Merged(added, present, conflicts, forgotten, events, erased)
+    pending = erased > 0 and not target.finish_erasure()
+    return Merged(added, present, conflicts, forgotten, events, erased, pending)

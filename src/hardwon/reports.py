@@ -32,10 +32,12 @@ class Stats:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """`ids` were forgotten (or would be, in a dry run). `erased`: no file of the memory holds their text any more; `pending`:
-    a reader still needs the old log, and the bytes go as soon as it has finished."""
+    """`ids` were forgotten (or would be, in a dry run); `unknown` are ids that no record has (any more). `erased`: no file of
+    the memory holds their text any more; `pending`: a reader still needs the old log. The bytes then go with the first
+    write after it has finished, with the next `forget` (also of the same ids), or when the last process closes."""
 
     ids: list[str]
+    unknown: list[str]
     dry_run: bool
     erased: bool
     pending: bool
@@ -56,7 +58,7 @@ class Loaded:
 
 @dataclass(frozen=True)
 class Merged:
-    """What another memory brought. `erased`: records forgotten there, now gone here too."""
+    """What another memory brought. `erased`: records forgotten there, now gone here too; `pending` as in Forgotten."""
 
     added: int
     present: int
@@ -64,6 +66,7 @@ class Merged:
     forgotten: int
     events: int
     erased: int
+    pending: bool
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
 from hardwon.govern.lifecycle import effective_validation
-from hardwon.model import Record, Validation
-from hardwon.store.contract import Row, Store, Writer
+from hardwon.model import Event, Record, Validation
+from hardwon.store.contract import Row, Writer
 from hardwon.store.rows import original_of, row_of
 
 T = TypeVar("T")
@@ -31,23 +30,21 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
         writer.set_validation(project, record_id, effective.status, changed)
 
 
-def derive_again(store: Store, project: str, row: Row) -> Row:
+def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be. Another version may write the same record as other JSON: what was written stays."""
     record = original_of(row)
-    effective = effective_validation(record.metadata.validation, store.events_of(project, row.id))
+    effective = effective_validation(record.metadata.validation, events)
     return row_of(record, effective)._replace(body=row.body, digest=row.digest)
 
 
-def really_conflicting(
-    writer: Writer, project: str, suspects: Sequence[str], given: Mapping[str, Record], *, but_for_status: bool = False
-) -> list[str]:
-    """Of ids that are kept with another body, those that say something else: older versions wrote other JSON."""
-    same = same_but_for_status if but_for_status else operator.eq
+def really_conflicting(writer: Writer, project: str, suspects: Iterable[Row]) -> list[str]:
+    """Of rows whose id is kept with another body, the ids of those that say something else. Another status is not
+    something else (a record that is read carries the one it has by then), nor is JSON of an older version."""
     conflicts = []
-    for record_id in suspects:
-        stored = writer.get(project, record_id)
-        if stored and not same(original_of(stored), given[record_id]):
-            conflicts.append(record_id)
+    for row in suspects:
+        stored = writer.get(project, row.id)
+        if stored and not same_but_for_status(original_of(stored), original_of(row)):
+            conflicts.append(row.id)
     return conflicts
 
 

@@ -7,8 +7,9 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.govern.redaction import names_secret, redact, redact_json
-from hardwon.model import Experience, Metadata, Record, safe_summary
+from hardwon.model import Event, Experience, Metadata, Record, safe_summary
 
 R = TypeVar("R", bound=Record)
 
@@ -21,9 +22,19 @@ def without_secrets(record: R) -> R:
     """The same record where there is nothing to hide; else one whose secrets are placeholders, and that names their labels."""
     texts: list[str] = []
     suspicious = _collect(record, texts)
-    if suspicious or redact(_BETWEEN_FIELDS.join(texts))[1]:
+    everything = _BETWEEN_FIELDS.join(texts)
+    if len(everything) > limits.RECORD_BYTES_MAX:
+        raise InvalidInputError.one("record", f"{len(everything)} characters", f"at most {limits.RECORD_BYTES_MAX} bytes")
+    if suspicious or redact(everything)[1]:
         return _cleaned(record)
     return record
+
+
+def clean_event(event: Event) -> Event:
+    """An event without secrets in what somebody wrote into it."""
+    texts = {"by": event.by, "reason": event.reason, "verification_id": event.verification_id}
+    clean = {name: redact(text)[0] for name, text in texts.items() if text}
+    return event.altered(**clean) if any(clean[name] is not texts[name] for name in clean) else event
 
 
 def _collect(model: BaseModel, texts: list[str]) -> bool:
@@ -51,11 +62,11 @@ def _collect(model: BaseModel, texts: list[str]) -> bool:
 
 def _collect_envelope(metadata: Metadata, texts: list[str]) -> None:
     source, moment = metadata.source, metadata.context
-    texts += (source.id, source.author, moment.git_branch, *metadata.tags)
-    if moment.related_files:
-        texts += [file.path for file in moment.related_files]
-    if metadata.validation.verification_id:
-        texts.append(metadata.validation.verification_id)
+    texts += (source.id, source.author, moment.git_commit, moment.git_branch, *metadata.tags)
+    for file in moment.related_files:
+        texts += (file.path, file.hash)
+    validation = metadata.validation
+    texts += [text for text in (validation.verification_id, validation.failure_hash) if text]
 
 
 def _collect_json(value: Any, texts: list[str]) -> bool:

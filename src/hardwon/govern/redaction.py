@@ -468,7 +468,12 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
             clean_name, in_name = redact(name) if isinstance(name, str) else (name, ())
             while clean_name in pairs:  # two keys that were secrets must not become one
                 clean_name = f"{clean_name} {len(pairs)}"
-            pairs[clean_name], in_value = redact_json(item, name if isinstance(name, str) else "")
+            below = name if isinstance(name, str) and (_kind(name) or not _kind(key)) else key
+            pairs[clean_name], in_value = redact_json(item, below)
             found.update(in_name, in_value)
         return (pairs if found else value), frozenset(found)
+    if isinstance(value, int | float) and not isinstance(value, bool) and len(str(value)) >= 4:
+        kind = _kind(key)
+        if kind and kind != "token":  # a token's number is where a model looks it up
+            return f"{_OPEN}{kind}]", frozenset((kind,))
     return value, frozenset()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from hardwon import limits
+
 _COMMIT: Final = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 
 
@@ -65,7 +67,7 @@ class Repository:
             if not content.startswith("ref:"):
                 return Head(content, "") if _COMMIT.match(content) else NO_HEAD
             ref = content.removeprefix("ref:").strip()
-            return Head(self._resolve(ref), ref.removeprefix("refs/heads/"))
+            return Head(self._resolve(ref), _name_of(ref))
         except (OSError, UnicodeDecodeError):
             return NO_HEAD
 
@@ -84,10 +86,16 @@ class Repository:
         return ""
 
 
+def _name_of(ref: str) -> str:
+    """Cut to what a record can hold: a name that long is still told from others by its beginning."""
+    branch = ref.removeprefix("refs/heads/")[: limits.NAME_CHARS_MAX]
+    return branch if branch.isprintable() else ""
+
+
 def _linked(dot_git: Path, label: str) -> Path:
     """`.git` is a folder, or in worktrees and submodules a file that names it."""
     if dot_git.is_file():
-        target = dot_git.read_text(encoding="utf-8").strip().removeprefix(label).strip()
+        target = dot_git.read_text(encoding="utf-8", errors="replace").strip().removeprefix(label).strip()
         return (dot_git.parent / target).resolve()
     return dot_git
 

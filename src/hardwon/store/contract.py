@@ -63,11 +63,11 @@ class Cursor(NamedTuple):
 
 @dataclass(frozen=True)
 class Appended:
-    """What became of the rows of one `append`, by id."""
+    """What became of the rows of one `append`: ids, and for those that may conflict the rows themselves."""
 
     added: list[str]
     present: list[str]
-    conflicting: list[str]
+    conflicting: list[Row]
     forgotten: list[str]
 
 
@@ -159,8 +159,8 @@ class Store(ABC):
         """Every record, oldest first, as of one instant. Holds a read transaction until it is exhausted or closed."""
 
     @abstractmethod
-    def rows(self, project: str) -> Generator[Row]:
-        """Every row with all that is derived, oldest first, as of one instant."""
+    def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
+        """Every row with all that is derived, and the record's events, oldest first, as of one instant."""
 
     @abstractmethod
     def events(self, project: str) -> Generator[Event]:
@@ -181,7 +181,8 @@ class Store(ABC):
     @abstractmethod
     def finish_erasure(self) -> bool:
         """Makes what was erased unreadable in every file of the store. False: a reader still needs the old log; what was
-        erased is gone for queries, and the bytes go when the next writer, `finish_erasure` or the last close can."""
+        erased is gone for queries, and its bytes go with the first write of this store after the reader has finished,
+        with the next `finish_erasure`, or when the last process closes the store."""
 
     @abstractmethod
     def backup(self, target: Path, progress: Progress | None) -> str:

@@ -47,6 +47,21 @@ def create(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE), "wb")
 
 
+def exists(path: Path) -> bool:
+    """What cannot even be named (too long, say) is not there."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def remove(*leftovers: Path) -> None:
+    """Takes away what is there of these; what cannot even be named is not there."""
+    for leftover in leftovers:
+        with suppress(OSError):
+            leftover.unlink()
+
+
 def temporary_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
 
@@ -61,7 +76,7 @@ def publish(temporary: Path, path: Path) -> None:
         if path.exists():
             raise FileExistsError(str(path)) from None
         temporary.rename(path)
-    temporary.unlink(missing_ok=True)
+    remove(temporary)
     sync_folder(path.parent)
 
 
@@ -70,6 +85,7 @@ def writing_atomically(path: Path) -> Iterator[BinaryIO]:
     """A file that replaces `path` when the block ends well, and leaves what was there when it does not."""
     temporary = temporary_beside(path)
     try:
+        make_folder(path.parent)
         with create(temporary) as file:
             yield file
             file.flush()
@@ -79,7 +95,7 @@ def writing_atomically(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise disk_error(error, path) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        remove(temporary)
 
 
 def disk_error(error: OSError, path: Path) -> PlaceError | FullError:

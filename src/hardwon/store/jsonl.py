@@ -18,7 +18,6 @@ _LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape wh
 
 def write(path: Path, records: Iterable[Stored], total: int, progress: Progress | None = None) -> int:
     """Writes the file whole or not at all; returns how many records it holds."""
-    files.make_folder(path.parent)
     done = 0
     with files.writing_atomically(path) as file:
         for stored in records:

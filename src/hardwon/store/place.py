@@ -24,13 +24,21 @@ def find(location: str | Path | None, start: Path) -> Place:
     folder, and the project is named after the git checkout we are in."""
     if location is None:
         return _discover(start)
+    if not isinstance(location, str | Path):
+        raise InvalidInputError.one("location", location, _ALLOWED)
     text = str(location)
     if not text.strip() or "\0" in text or text == ":memory:":
-        raise InvalidInputError.one("location", text, _ALLOWED)
+        raise InvalidInputError.one("location", location, _ALLOWED)
     if text.startswith(("postgresql://", "postgres://")):
         raise InvalidInputError.one("location", "postgresql://…", f"{_ALLOWED} (this version keeps memories in SQLite)")
-    path = (start / Path(text).expanduser()).absolute()
-    return Place(path if path.suffix == ".db" and not path.is_dir() else path / FILE_NAME, DEFAULT_PROJECT)
+    try:
+        text.encode()
+        path = start / Path(text).expanduser()
+        # Through a link, SQLite would look for the log beside the link's target, and we beside the link.
+        path = (path if path.suffix == ".db" and not path.is_dir() else path / FILE_NAME).resolve()
+    except (UnicodeEncodeError, RuntimeError, OSError) as error:
+        raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
+    return Place(path, DEFAULT_PROJECT)
 
 
 def _discover(start: Path) -> Place:

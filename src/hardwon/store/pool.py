@@ -28,7 +28,7 @@ class Pool:
         self._connect = connect
         self._change = threading.Condition()
         self._idle: list[apsw.Connection] = []
-        self._lent: dict[int, apsw.Connection] = {}
+        self._lent: dict[int, tuple[apsw.Connection, int]] = {}  # with the thread that has it
         self._inherited: list[apsw.Connection] = []
         self._closed = False
         self.write_turn = threading.Lock()
@@ -50,21 +50,24 @@ class Pool:
                     raise ClosedError(f"the memory at {self._name} was closed; open it again")
                 if self._inherited:
                     raise StorageError(
-                        "this process was forked while another thread was using the memory, so it cannot be used here "
-                        "safely. Fork before using the memory from threads, or start processes with 'spawn'"
+                        "this process was forked in the middle of an operation on the memory, so it cannot be used here "
+                        "safely. Fork between operations, or start processes with 'spawn'"
                     )
                 if self._idle or len(self._lent) < limits.CONNECTIONS_MAX:
                     break
                 if not self._change.wait(deadline - time.monotonic()):
                     raise BusyError(f"all {limits.CONNECTIONS_MAX} connections to {self._name} are in use; try again")
             connection = self._idle.pop() if self._idle else self._connect()
-            self._lent[id(connection)] = connection
+            self._lent[id(connection)] = connection, threading.get_ident()
             return connection
 
     def give_back(self, connection: apsw.Connection) -> None:
+        # An interrupt may come between the statement that begins a transaction and the one that would end it: a connection
+        # that went back with its lock would block every process.
+        sound = not connection.in_transaction or _rolled_back(connection)
         with self._change:
             del self._lent[id(connection)]
-            if self._closed:
+            if self._closed or not sound:
                 connection.close()
             else:
                 self._idle.append(connection)
@@ -84,19 +87,29 @@ class Pool:
         """Keeps the lock until after the fork, so that nobody opens a connection in between."""
         self._change.acquire()
         deadline = time.monotonic() + limits.FORK_WAIT_S
-        while self._lent and self._change.wait(deadline - time.monotonic()):
-            pass
+        me = threading.get_ident()
+        while any(thread != me for _, thread in self._lent.values()):
+            if not self._change.wait(deadline - time.monotonic()):
+                break
         self._close_idle()
 
     def after_fork_in_parent(self) -> None:
         self._change.release()
 
     def after_fork_in_child(self) -> None:
-        # What another thread still held is kept, never used and never closed: closing would disturb the parent's locks.
-        self._inherited.extend(self._lent.values())
+        # What was still in use is kept, never used and never closed: closing would disturb the parent's locks.
+        self._inherited.extend(connection for connection, _ in self._lent.values())
         self._lent.clear()
         self.write_turn = threading.Lock()
         self._change = threading.Condition()
+
+
+def _rolled_back(connection: apsw.Connection) -> bool:
+    try:
+        connection.execute("ROLLBACK")
+    except apsw.Error:
+        return False
+    return True
 
 
 _POOLS: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()

@@ -19,7 +19,10 @@ def digest_of(body: bytes) -> bytes:
 
 def row_of(record: Record, effective: Validation | None = None) -> Row:
     """The row of a record whose events add up to `effective` (None: it has no events)."""
-    body = record.to_json_bytes()
+    try:
+        body = record.to_json_bytes()
+    except ValueError as error:  # something put into the record after it was checked
+        raise InvalidInputError.one("record", record.id, f"values that JSON can hold ({error})") from None
     if len(body) > limits.RECORD_BYTES_MAX:
         raise InvalidInputError.one("record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes")
     outcome = tool = task_id = model = issue_type = None
@@ -64,7 +67,10 @@ def original_of(stored: Stored | Row) -> AnyRecord:
     """The record as it was appended, whatever happened to it since."""
     if stored.kind not in MODEL_OF_KIND:
         raise _damaged(stored)
-    record = MODEL_OF_KIND[stored.kind].model_validate_json(sound_body(stored))
+    try:
+        record = MODEL_OF_KIND[stored.kind].model_validate_json(sound_body(stored))
+    except InvalidInputError as error:
+        raise DamagedError(f"record {stored.id} cannot be read by this version: {error}") from None
     if record.id != stored.id:  # a damaged index leads to another, sound record
         raise _damaged(stored)
     return record

@@ -18,7 +18,7 @@ from typing import Any, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import NearlyFullWarning
+from hardwon.errors import BusyError, InvalidInputError, NearlyFullWarning
 from hardwon.fields import to_us
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
@@ -68,6 +68,7 @@ class SqliteStore(Store):
         self._bytes_max = bytes_max
         self._warned = False
         self._writes = 0
+        self._erasure_pending = False
         if not create_if_missing(path):
             inspect_before_opening(path)
         self._pool = Pool(str(path), lambda: connect(path, bytes_max))
@@ -90,10 +91,7 @@ class SqliteStore(Store):
         """A connection inside one read transaction: everything is seen as of one instant."""
         with self._reading() as connection:
             connection.execute("BEGIN")
-            try:
-                yield connection
-            finally:
-                connection.execute("ROLLBACK")
+            yield connection  # giving it back ends the transaction
 
     def write(self) -> AbstractContextManager[Writer]:
         return _WriteTransaction(self)
@@ -147,17 +145,19 @@ class SqliteStore(Store):
             for row in connection.execute(sql, (project,)):
                 yield Stored(*row)
 
-    def rows(self, project: str) -> Generator[Row]:
+    def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
         sql = (
             f"SELECT {', '.join('r.' + name for name in _ROW.split(', '))}, t.terms, "
             "(SELECT json_group_array(tag ORDER BY tag) FROM record_tag WHERE seq = r.seq), "
-            "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq) "
+            "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq), "
+            "(SELECT json_group_array(json(body)) FROM event WHERE project_id = r.project_id AND record_id = r.id) "
             "FROM record r LEFT JOIN record_text t ON t.rowid = r.seq WHERE r.project_id = ? ORDER BY r.at_us, r.id"
         )
         with self._snapshot() as connection:
             for row in connection.execute(sql, (project,)):
-                kept, (found, tags, files) = row[:_ROW_FIELDS], row[_ROW_FIELDS:]
-                yield Row._make((*kept, found or "", tuple(json.loads(tags)), tuple(json.loads(files))))
+                kept, (found, tags, files, events) = row[:_ROW_FIELDS], row[_ROW_FIELDS:]
+                full = Row._make((*kept, found or "", tuple(json.loads(tags)), tuple(json.loads(files))))
+                yield full, [Event.model_validate(event) for event in json.loads(events)]
 
     def events(self, project: str) -> Generator[Event]:
         with self._snapshot() as connection:
@@ -210,6 +210,7 @@ class SqliteStore(Store):
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             finally:
                 be_patient(connection)
+        self._erasure_pending = bool(busy)
         return not busy
 
     def backup(self, target: Path, progress: Progress | None) -> str:
@@ -228,6 +229,11 @@ class SqliteStore(Store):
             yield Finding("schema", same, f"version {connection.pragma('user_version')} of {SCHEMA_VERSION}")
             damage = check_whole_file(connection)
             yield Finding("integrity", not damage, "; ".join(damage[:5]) or "every page and index is sound")
+            if not damage:
+                strays = sum(connection.execute(sql).get for sql in _STRAYS)
+                yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
+                wrong = list(_untrue_events(connection))
+                yield Finding("events", not wrong, f"{len(wrong)} that do not say what their columns say")
         used = self.size_bytes()
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
         yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
@@ -250,7 +256,8 @@ class _WriteTransaction:
         pool = self._store._pool
         # Threads of this process queue on a lock, which wakes at once; processes try again and again.
         self._turn = pool.write_turn
-        self._turn.acquire()
+        if not self._turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
+            raise BusyError(f"another thread of this process has been writing to {self._store._path} for too long; try again")
         try:
             with self._errors:
                 self._connection = pool.borrow()
@@ -274,10 +281,10 @@ class _WriteTransaction:
                 elif isinstance(error, apsw.Error | UnicodeDecodeError):
                     raise error
         finally:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
             self._store._pool.give_back(connection)
             self._turn.release()
+        if error is None and self._store._erasure_pending:
+            self._store.finish_erasure()
 
 
 class SqliteWriter(Writer):
@@ -324,7 +331,10 @@ class SqliteWriter(Writer):
             if kept_seq == seq:
                 inserted.append((seq, row))
             else:
-                (result.present if digest == row.digest else result.conflicting).append(row.id)
+                if digest == row.digest:
+                    result.present.append(row.id)
+                else:
+                    result.conflicting.append(row)
         return inserted
 
     def _insert_names(self, rows: Sequence[tuple[int, Row]]) -> None:
@@ -333,21 +343,6 @@ class SqliteWriter(Writer):
                 self._connection.execute("INSERT INTO record_tag VALUES (?, ?, ?)", (seq, tag, row.project_id))
             for path in row.files:
                 self._connection.execute("INSERT INTO record_file VALUES (?, ?, ?)", (seq, path, row.project_id))
-
-    def _unknown(self, rows: Sequence[Row], result: Appended) -> list[Row]:
-        """The rows whose ids are new; the others are told apart in the result."""
-        unknown: dict[str, Row] = {}
-        for row in rows:
-            sql = "SELECT digest FROM record WHERE project_id = ? AND id = ?"
-            digest = self._connection.execute(sql, (row.project_id, row.id)).get
-            if digest is None and row.id in unknown:
-                digest = unknown[row.id].digest
-            if digest is None:
-                unknown[row.id] = row
-                result.added.append(row.id)
-            else:
-                (result.present if digest == row.digest else result.conflicting).append(row.id)
-        return list(unknown.values())
 
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
         added = []
@@ -434,6 +429,26 @@ def _get(connection: apsw.Connection, project: str, record_id: str) -> Stored | 
 def _events_of(connection: apsw.Connection, project: str, record_id: str) -> list[Event]:
     sql = "SELECT body FROM event WHERE project_id = ? AND record_id = ? ORDER BY at_us, id"
     return [Event.model_validate_json(body) for (body,) in connection.execute(sql, (project, record_id))]
+
+
+_STRAYS: Final = (
+    "SELECT count(*) FROM record_text WHERE rowid NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record_tag WHERE seq NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record_file WHERE seq NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = r.id "
+    "WHERE e.kind = 'forgotten'",
+)
+
+
+def _untrue_events(connection: apsw.Connection) -> Iterator[str]:
+    for event_id, record_id, kind, at_us, body in connection.execute("SELECT id, record_id, kind, at_us, body FROM event"):
+        try:
+            event = Event.model_validate_json(body)
+        except InvalidInputError:
+            yield event_id
+            continue
+        if (event.id, event.record_id, event.kind, event.at_us) != (event_id, record_id, kind, at_us):
+            yield event_id
 
 
 _EQUAL_COLUMNS: Final = ("kind", "outcome", "tool", "task_id", "model", "issue_type", "status", "author")

@@ -119,12 +119,12 @@ def be_patient(connection: apsw.Connection) -> None:
 
 def create_if_missing(path: Path) -> bool:
     """Makes an empty memory, complete from its first visible moment. False when there is a file already."""
-    if path.exists():
-        return False
+    temporary = files.temporary_beside(path)
     try:
+        if path.exists():
+            return False
         files.make_folder(path.parent)
         files.refuse_network_file_system(path.parent)
-        temporary = files.temporary_beside(path)
         files.create(temporary).close()
         try:
             with storage_errors(path), closing(connect(temporary)) as connection:
@@ -134,8 +134,7 @@ def create_if_missing(path: Path) -> bool:
         except FileExistsError:
             return False  # another process was first, and its file is as good as ours
         finally:
-            for leftover in (temporary, *_companions(temporary)):
-                leftover.unlink(missing_ok=True)
+            files.remove(temporary, *_companions(temporary))
     except OSError as error:
         raise files.disk_error(error, path) from error
     return True
@@ -241,11 +240,11 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
 
     The checksum is also kept beside the copy, in the form `sha256sum --check` reads.
     """
-    if target.exists():
-        raise PlaceError(f"{target} exists already and is kept: choose another name for the backup")
-    files.make_folder(target.parent)
     temporary = files.temporary_beside(target)
     try:
+        if target.exists():
+            raise FileExistsError(str(target))
+        files.make_folder(target.parent)
         files.create(temporary).close()
         with storage_errors(source):
             _copy_snapshot(source, temporary, progress)
@@ -259,8 +258,7 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
     except OSError as error:
         raise files.disk_error(error, target) from error
     finally:
-        for leftover in (temporary, *_companions(temporary)):
-            leftover.unlink(missing_ok=True)
+        files.remove(temporary, *_companions(temporary))
     return checksum
 
 
@@ -297,12 +295,16 @@ def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | N
     The backup is copied and verified first. A sound memory at the target is replaced in one transaction under its write
     lock: other processes may have it open and see either the old or the new one. A damaged one is moved aside.
     """
-    if not backup.is_file():
-        raise PlaceError(f"there is no backup at {backup}")
-    files.make_folder(target.parent)
-    files.refuse_network_file_system(target.parent)
     staged = files.temporary_beside(target)
     try:
+        if not backup.is_file():
+            raise PlaceError(f"there is no backup at {backup}")
+        if any(companion.exists() for companion in _companions(backup)):
+            raise PlaceError(
+                f"{backup} is a memory in use, not a backup of one (it has a log beside it): use backup to make one"
+            )
+        files.make_folder(target.parent)
+        files.refuse_network_file_system(target.parent)
         _stage(backup, staged)
         if not target.exists():
             _put_in_place(staged, target)
@@ -324,8 +326,7 @@ def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | N
     except OSError as error:
         raise files.disk_error(error, target) from error
     finally:
-        for leftover in (staged, *_companions(staged)):
-            leftover.unlink(missing_ok=True)
+        files.remove(staged, *_companions(staged))
 
 
 def _stage(backup: Path, staged: Path) -> None:

@@ -1,0 +1,90 @@
+"""What callers hand in, checked before anything else happens: a wrong type gets the same kind of error as a wrong value."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypedDict
+
+from hardwon.errors import InvalidInputError
+from hardwon.model import Metadata, Moment, RelatedFile, Source, Validation
+from hardwon.store import files
+
+
+class Envelope(TypedDict, total=False):
+    """The keywords that every `record_*` and `remember` takes for the envelope; each has a default."""
+
+    author: str
+    source: Source | Mapping[str, Any]
+    timestamp: datetime | str | int
+    tags: Sequence[str]
+    related_files: Sequence[str | Path]
+    git_commit: str
+    git_branch: str
+    failure_hash: str
+
+
+ENVELOPE_KEYWORDS = tuple(Envelope.__annotations__)
+
+
+def items(field: str, value: Any) -> list[Any]:
+    """A list of whatever the caller gave one after the other. A text is not a list of its letters."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInputError.one(field, value, "a list")
+    return list(value)
+
+
+def mapping(field: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError.one(field, value, "an object (a mapping)")
+    return dict(value)
+
+
+def path(field: str, value: Any) -> Path:
+    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
+        raise InvalidInputError.one(field, value, "a path")
+    try:
+        str(value).encode()
+        return Path(value).expanduser().absolute()
+    except (UnicodeEncodeError, RuntimeError, OSError) as error:
+        raise InvalidInputError.one(field, value, f"a path ({error})") from None
+
+
+def record_id(value: Any) -> str:
+    """As ids are kept. A text that is no UUID is the id of no record, and comes back empty."""
+    if not isinstance(value, str | uuid.UUID):
+        raise InvalidInputError.one("id", value, "the id of a record")
+    try:
+        return str(uuid.UUID(str(value)))
+    except ValueError:
+        return ""
+
+
+def metadata(given: Mapping[str, Any], at: datetime, root: Path | None) -> Metadata:
+    """The envelope from a caller's keywords; `root` is the checkout that related files are named from."""
+    for name, value in given.items():
+        if name not in ENVELOPE_KEYWORDS:
+            raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
+    source = given.get("source", {})
+    source = source.model_dump() if isinstance(source, Source) else mapping("source", source)
+    if "author" in given:
+        source["author"] = given["author"]
+    moment: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
+    moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
+    related = [_related(found, root) for found in items("related_files", given.get("related_files", ()))]
+    return Metadata(
+        source=Source.model_validate(source),
+        context=Moment.model_validate({**moment, "related_files": related}),
+        validation=Validation.model_validate({"failure_hash": given.get("failure_hash")}),
+        tags=items("tags", given.get("tags", ())),
+    )
+
+
+def _related(given: Any, root: Path | None) -> RelatedFile:
+    """Hashed now; named from the checkout's root where it is inside, so that another checkout knows it too."""
+    absolute = path("related_files", given)
+    inside = root is not None and absolute.is_relative_to(root)
+    name = absolute.relative_to(root) if root and inside else Path(given)
+    return RelatedFile(path=name.as_posix(), hash=files.sha1_of(absolute))
