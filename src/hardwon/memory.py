@@ -293,22 +293,8 @@ class Memory:
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
-        counts = self._store.counts(self.project)
-        return Stats(
-            location=self.location,
-            project=self.project,
-            records=counts.records,
-            events=counts.events,
-            forgotten=counts.forgotten,
-            by_kind=counts.by_kind,
-            by_outcome=counts.by_outcome,
-            by_tool=counts.by_tool,
-            by_status=counts.by_status,
-            by_author=counts.by_author,
-            first=None if counts.first_us is None else from_us(counts.first_us),
-            last=None if counts.last_us is None else from_us(counts.last_us),
-            size_bytes=self._store.size_bytes(),
-        )
+        counts = vars(self._store.counts(self.project))
+        return Stats(**counts, location=self.location, project=self.project, size_bytes=self._store.size_bytes())
 
     # --- what happens to a record later ---------------------------------------------------------------------------
 
@@ -398,7 +384,8 @@ class Memory:
             ids = [stored.id for stored in self._pages(Filters.of(self.project, filters))]
         else:
             ids = [found for found in dict.fromkeys(found for found, _ in wanted) if self._store.get(self.project, found)]
-        unknown = [text for found, text in wanted if found not in set(ids)]
+        known = set(ids)
+        unknown = [text for found, text in wanted if found not in known]
         if dry_run:
             return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         for batch in batches(ids, limits.BATCH_ROWS):

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from hardwon.fields import from_us
 from hardwon.model import Event
-from hardwon.store.contract import Finding
+from hardwon.store.contract import Counts, Finding
 
 
 @dataclass(frozen=True)
-class Stats:
-    """What there is. Events do not count creations, which are the records themselves."""
+class Stats(Counts):
+    """What there is, and where. Events do not count creations, which are the records themselves."""
 
     location: str
     project: str
-    records: int
-    events: int
-    forgotten: int
-    by_kind: Mapping[str, int]
-    by_outcome: Mapping[str, int]
-    by_tool: Mapping[str, int]
-    by_status: Mapping[str, int]
-    by_author: Mapping[str, int]
-    first: datetime | None
-    last: datetime | None
     size_bytes: int
+
+    @property
+    def first(self) -> datetime | None:
+        """The time of the oldest record; None where there is none."""
+        return None if self.first_us is None else from_us(self.first_us)
+
+    @property
+    def last(self) -> datetime | None:
+        return None if self.last_us is None else from_us(self.last_us)
 
 
 @dataclass(frozen=True)

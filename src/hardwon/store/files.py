@@ -33,9 +33,9 @@ def make_folder(folder: Path) -> None:
         raise PlaceError(f"{folder} is not a folder: choose another place for the memory")
 
 
-def sync_folder(folder: Path) -> None:
-    """A new name is durable only once its folder is on disk."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """A file is durable once it is on disk, and its name once its folder is."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -77,7 +77,7 @@ def publish(temporary: Path, path: Path) -> None:
             raise FileExistsError(str(path)) from None
         temporary.rename(path)
     remove(temporary)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 @contextmanager
@@ -91,7 +91,7 @@ def writing_atomically(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        sync_folder(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise disk_error(error, path) from error
     finally:

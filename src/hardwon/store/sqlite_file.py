@@ -6,7 +6,6 @@ SQLite holds on it for the whole process.
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from contextlib import closing
@@ -249,7 +248,7 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
         with storage_errors(source):
             _copy_snapshot(source, temporary, progress)
         checksum = files.sha256_of(temporary)
-        _sync(temporary)
+        files.sync(temporary)
         files.publish(temporary, target)
         with files.writing_atomically(_checksum_file(target)) as file:
             file.write(f"{checksum}  {target.name}\n".encode())
@@ -279,14 +278,6 @@ def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> Non
 
 def _checksum_file(backup: Path) -> Path:
     return backup.with_name(backup.name + ".sha256")
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | None = None) -> Path | None:
@@ -364,7 +355,7 @@ def _is_of_another_program(path: Path) -> bool:
 def _put_in_place(staged: Path, target: Path) -> None:
     with storage_errors(target), closing(connect(staged)) as connection:
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
-    _sync(staged)
+    files.sync(staged)
     files.publish(staged, target)
 
 
@@ -374,7 +365,7 @@ def _move_aside(target: Path, kept: Path) -> None:
         if name.exists():
             name.rename(new_name)
     target.rename(kept)
-    files.sync_folder(target.parent)
+    files.sync(target.parent)
 
 
 def _replace_pages(staged: Path, target: Path, kept: Path, progress: Progress | None) -> None:
