@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import time
 from pathlib import Path
 
@@ -66,3 +68,42 @@ def test_killed_while_it_is_created(tmp_path: Path) -> None:
         with Memory(location) as memory:
             assert memory.stats().records >= len(child.acknowledged)
             assert all(memory.get(record_id) for record_id in child.acknowledged)
+
+
+def test_a_writer_that_is_interrupted_again_and_again_goes_on(tmp_path: Path) -> None:
+    def work(tell: Tell) -> None:
+        armed, interrupts = False, 0
+
+        def interrupt(*_: object) -> None:
+            nonlocal armed, interrupts
+            if armed:  # once for each write: a second one would hit the test itself
+                armed, interrupts = False, interrupts + 1
+                raise KeyboardInterrupt
+
+        signal.signal(signal.SIGINT, interrupt)
+        end = time.monotonic() + 1.5
+        with Memory(tmp_path) as memory:
+            tell("0" * 36)  # from here on it may be interrupted
+            while time.monotonic() < end:
+                armed = True
+                try:
+                    tell(memory.record_fact("interrupted or not", "observation").id)
+                except KeyboardInterrupt:
+                    continue
+                armed = False
+            assert memory.record_fact("afterwards", "observation").id
+            assert memory.doctor().ok
+        assert interrupts > 20
+
+    child = Child.start(work)
+    while not child.acknowledged:
+        child.listen(0.01)
+    rng = random.Random(9)
+    for _ in range(250):
+        time.sleep(rng.uniform(0.0005, 0.006))
+        os.kill(child.pid, signal.SIGINT)
+        child.listen()
+    assert child.wait() == 0
+    with Memory(tmp_path) as memory:
+        assert all(memory.get(record_id) for record_id in child.acknowledged[1:])
+        assert len(child.acknowledged) > 100

@@ -28,10 +28,12 @@ class Pool:
         self._connect = connect
         self._change = threading.Condition()
         self._idle: list[apsw.Connection] = []
-        self._lent: dict[int, tuple[apsw.Connection, int]] = {}  # with the thread that has it
+        # With the thread that has it. Weak: an interrupt can come between any two steps, and a connection that was lost on its
+        # way back must be closed, and its locks with it, when nobody holds it any more.
+        self._lent: weakref.WeakKeyDictionary[apsw.Connection, int] = weakref.WeakKeyDictionary()
         self._inherited: list[apsw.Connection] = []
         self._closed = False
-        self.write_turn = threading.Lock()
+        self.write_turn = threading.RLock()
         _POOLS.add(self)
 
     @contextmanager
@@ -58,7 +60,7 @@ class Pool:
                 if not self._change.wait(deadline - time.monotonic()):
                     raise BusyError(f"all {limits.CONNECTIONS_MAX} connections to {self._name} are in use; try again")
             connection = self._idle.pop() if self._idle else self._connect()
-            self._lent[id(connection)] = connection, threading.get_ident()
+            self._lent[connection] = threading.get_ident()
             return connection
 
     def give_back(self, connection: apsw.Connection) -> None:
@@ -66,7 +68,7 @@ class Pool:
         # that went back with its lock would block every process.
         sound = not connection.in_transaction or _rolled_back(connection)
         with self._change:
-            del self._lent[id(connection)]
+            self._lent.pop(connection, None)
             if self._closed or not sound:
                 connection.close()
             else:
@@ -88,7 +90,7 @@ class Pool:
         self._change.acquire()
         deadline = time.monotonic() + limits.FORK_WAIT_S
         me = threading.get_ident()
-        while any(thread != me for _, thread in self._lent.values()):
+        while any(thread != me for thread in self._lent.values()):
             if not self._change.wait(deadline - time.monotonic()):
                 break
         self._close_idle()
@@ -98,9 +100,9 @@ class Pool:
 
     def after_fork_in_child(self) -> None:
         # What was still in use is kept, never used and never closed: closing would disturb the parent's locks.
-        self._inherited.extend(connection for connection, _ in self._lent.values())
+        self._inherited.extend(self._lent)
         self._lent.clear()
-        self.write_turn = threading.Lock()
+        self.write_turn = threading.RLock()
         self._change = threading.Condition()
 
 

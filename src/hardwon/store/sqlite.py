@@ -246,45 +246,60 @@ class SqliteStore(Store):
 
 
 class _WriteTransaction:
-    """`write()` of a store. A class, because every write passes through it and nested generators cost more."""
+    """`write()` of a store. A class, because every write passes through it and nested generators cost more.
+
+    An interrupt (KeyboardInterrupt) can come between any two steps, also while leaving. So what was taken is given back by
+    whoever gets there first: `__enter__` when it fails, `__exit__`, or `__del__`.
+    """
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
         self._errors = storage_errors(store._path)
+        self._turn = store._pool.write_turn
+        self._connection: apsw.Connection | None = None
+        self._open = False
 
     def __enter__(self) -> Writer:
-        pool = self._store._pool
-        # Threads of this process queue on a lock, which wakes at once; processes try again and again.
-        self._turn = pool.write_turn
-        if not self._turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
-            raise BusyError(f"another thread of this process has been writing to {self._store._path} for too long; try again")
+        self._open = True
         try:
+            # Threads of this process queue on a lock, which wakes at once; processes try again and again.
+            if not self._turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
+                raise BusyError(f"another thread of this process was writing to {self._store._path} for too long; try again")
             with self._errors:
-                self._connection = pool.borrow()
-                try:
-                    self._connection.execute("BEGIN IMMEDIATE")
-                except BaseException:
-                    pool.give_back(self._connection)
-                    raise
+                self._connection = self._store._pool.borrow()
+                self._connection.execute("BEGIN IMMEDIATE")
+            return SqliteWriter(self._connection)
         except BaseException:
-            self._turn.release()
+            self._leave()
             raise
-        return SqliteWriter(self._connection)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        connection = self._connection
+        assert self._connection is not None  # noqa: S101  # for type checkers: it was entered
         try:
             with self._errors:
                 if error is None:
-                    connection.execute("COMMIT")
-                    self._store._warn_when_nearly_full(connection)
+                    self._connection.execute("COMMIT")
+                    self._store._warn_when_nearly_full(self._connection)
                 elif isinstance(error, apsw.Error | UnicodeDecodeError):
                     raise error
         finally:
-            self._store._pool.give_back(connection)
-            self._turn.release()
+            self._leave()
         if error is None and self._store._erasure_pending:
             self._store.finish_erasure()
+
+    def _leave(self) -> None:
+        connection, self._connection = self._connection, None
+        try:
+            if connection is not None:
+                self._store._pool.give_back(connection)
+        finally:
+            if self._turn._is_owned():  # type: ignore[attr-defined]  # the one way to ask; in CPython since RLock exists
+                self._turn.release()
+            self._open = False
+
+    def __del__(self) -> None:
+        if self._open:
+            self._leave()
 
 
 class SqliteWriter(Writer):
