@@ -100,7 +100,7 @@ class Memory:
 
     def add(self, record: AnyRecord) -> str:
         """Keeps a record and returns its id once it is on disk. Adding the same record again changes nothing."""
-        return self.add_many([record])[0]
+        return self._keep_one(record).id
 
     def add_many(self, records: Iterable[AnyRecord]) -> list[str]:
         """Keeps all of the records or, when one is refused, none. One transaction."""
@@ -220,7 +220,10 @@ class Memory:
     def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
         metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None)
-        prepared = self._prepare(kind(id=new_id(at), metadata=metadata, **own), self._head())
+        return self._keep_one(kind(id=new_id(at), metadata=metadata, **own))
+
+    def _keep_one(self, record: R) -> R:
+        prepared = self._prepare(record, self._head())
         with self._store.write() as writer:
             self._append(writer, [prepared])
         return prepared

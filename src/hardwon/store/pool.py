@@ -30,7 +30,7 @@ class Pool:
         self._idle: list[apsw.Connection] = []
         # With the thread that has it. Weak: an interrupt can come between any two steps, and a connection that was lost on its
         # way back must be closed, and its locks with it, when nobody holds it any more.
-        self._lent: weakref.WeakKeyDictionary[apsw.Connection, int] = weakref.WeakKeyDictionary()
+        self._lent: dict[int, tuple[weakref.ref[apsw.Connection], int]] = {}
         self._inherited: list[apsw.Connection] = []
         self._closed = False
         self.write_turn = threading.RLock()
@@ -55,20 +55,26 @@ class Pool:
                         "this process was forked in the middle of an operation on the memory, so it cannot be used here "
                         "safely. Fork between operations, or start processes with 'spawn'"
                     )
-                if self._idle or len(self._lent) < limits.CONNECTIONS_MAX:
+                if self._idle or len(self._in_use()) < limits.CONNECTIONS_MAX:
                     break
                 if not self._change.wait(deadline - time.monotonic()):
                     raise BusyError(f"all {limits.CONNECTIONS_MAX} connections to {self._name} are in use; try again")
             connection = self._idle.pop() if self._idle else self._connect()
-            self._lent[connection] = threading.get_ident()
+            self._lent[id(connection)] = weakref.ref(connection), threading.get_ident()
             return connection
+
+    def _in_use(self) -> list[tuple[apsw.Connection, int]]:
+        """The connections that somebody has, with their threads; those that were lost are struck off."""
+        alive = {key: (found, thread) for key, (ref, thread) in self._lent.items() if (found := ref()) is not None}
+        self._lent = {key: self._lent[key] for key in alive}
+        return list(alive.values())
 
     def give_back(self, connection: apsw.Connection) -> None:
         # An interrupt may come between the statement that begins a transaction and the one that would end it: a connection
         # that went back with its lock would block every process.
         sound = not connection.in_transaction or _rolled_back(connection)
         with self._change:
-            self._lent.pop(connection, None)
+            self._lent.pop(id(connection), None)
             if self._closed or not sound:
                 connection.close()
             else:
@@ -90,7 +96,7 @@ class Pool:
         self._change.acquire()
         deadline = time.monotonic() + limits.FORK_WAIT_S
         me = threading.get_ident()
-        while any(thread != me for thread in self._lent.values()):
+        while any(thread != me for _, thread in self._in_use()):
             if not self._change.wait(deadline - time.monotonic()):
                 break
         self._close_idle()
@@ -100,7 +106,7 @@ class Pool:
 
     def after_fork_in_child(self) -> None:
         # What was still in use is kept, never used and never closed: closing would disturb the parent's locks.
-        self._inherited.extend(self._lent)
+        self._inherited.extend(connection for connection, _ in self._in_use())
         self._lent.clear()
         self.write_turn = threading.RLock()
         self._change = threading.Condition()
