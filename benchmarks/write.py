@@ -159,7 +159,7 @@ def report(name: str, rounds: list[Took], per: int, bound: float) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=100_000, help="records of one bulk write")
-    parser.add_argument("--rounds", type=int, default=6, help="bulk writes of each side")
+    parser.add_argument("--rounds", type=int, default=9, help="bulk writes of each side")
     parser.add_argument("--singles", type=int, default=2_000, help="single acknowledged writes of each side")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

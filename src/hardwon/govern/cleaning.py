@@ -47,16 +47,23 @@ def _collect(model: BaseModel, texts: list[str]) -> bool:
                 texts.append(value)
         elif type(value) is Metadata:
             _collect_envelope(value, texts)
-        elif isinstance(value, BaseModel):
-            suspicious |= _collect(value, texts)
-        elif type(value) is list:
-            for item in value:
-                if type(item) is str:
-                    texts.append(item)
-                else:
-                    suspicious |= _collect(item, texts)
-        elif type(value) is dict:
-            suspicious |= _collect_json(value, texts)
+        elif value is not None:
+            suspicious |= _collect_inner(value, texts)
+    return suspicious
+
+
+def _collect_inner(value: Any, texts: list[str]) -> bool:
+    if isinstance(value, BaseModel):
+        return _collect(value, texts)
+    if isinstance(value, dict):
+        return _collect_json(value, texts)
+    suspicious = False
+    if isinstance(value, list):
+        for item in value:
+            if type(item) is str:
+                texts.append(item)
+            else:
+                suspicious |= _collect(item, texts)
     return suspicious
 
 
@@ -66,7 +73,7 @@ def _collect_envelope(metadata: Metadata, texts: list[str]) -> None:
     for file in moment.related_files:
         texts += (file.path, file.hash)
     validation = metadata.validation
-    texts += [text for text in (validation.verification_id, validation.failure_hash) if text]
+    texts += (validation.verification_id or "", validation.failure_hash or "")
 
 
 def _collect_json(value: Any, texts: list[str]) -> bool:
