@@ -421,6 +421,8 @@ def test_no_input_gets_a_foreign_error(memory: Memory, tmp_path: Path, odd: Any,
 def test_a_problem_can_be_told_whatever_the_value_is() -> None:
     assert "field: <Unprintable" in str(Problem("field", Unprintable(), "text"))
     assert "<int>" in str(Problem("field", 10**5000, "text"))
+    with pytest.raises(InvalidInputError, match="score: <int> is not allowed"):
+        Episode(task_id="t", score=10**5000)
 
 
 def test_a_deleted_working_folder_and_names_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,17 +253,10 @@ _ALLOWED_BY_TYPE: Final[Mapping[str, Callable[[dict[str, Any]], str]]] = {
 }
 
 
-def _found(error: ValidationError) -> list[Any]:
-    try:
-        return list(error.errors(include_url=False))
-    except ValueError:  # a number too long to be printed
-        return [{**item, "input": ABSENT} for item in error.errors(include_url=False, include_input=False)]
-
-
 def problems_of(error: ValidationError) -> list[Problem]:
     """What pydantic found, as problems that name the field, the value and what is allowed."""
     found = []
-    for item in _found(error):
+    for item in error.errors(include_url=False):
         context = item.get("ctx", {})
         say = _ALLOWED_BY_TYPE.get(item["type"])
         allowed = say(context) if say else item["msg"]
