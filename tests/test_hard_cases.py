@@ -188,9 +188,9 @@ def test_a_pending_erasure_is_finished_by_the_next_write_or_the_next_forget(tmp_
 def test_an_id_may_be_spelled_in_any_way(memory: Memory) -> None:
     record_id = memory.add(note())
     for spelled in (record_id, record_id.upper(), uuid.UUID(record_id), "{" + record_id + "}"):
-        assert memory.get(spelled) is not None  # type: ignore[arg-type]
-        assert len(memory.audit(spelled)) == 1  # type: ignore[arg-type]
-        assert memory.forget(spelled, dry_run=True).ids == [record_id]  # type: ignore[arg-type]
+        assert memory.get(spelled) is not None
+        assert len(memory.audit(spelled)) == 1
+        assert memory.forget(spelled, dry_run=True).ids == [record_id]
     for stranger in ("", "x", "\ud800", new_id()):
         assert memory.get(stranger) is None
         assert memory.audit(stranger) == []

@@ -266,7 +266,7 @@ class Memory:
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def get(self, record_id: str) -> AnyRecord | None:
+    def get(self, record_id: str | UUID) -> AnyRecord | None:
         """The record as it stands now, or None."""
         stored = self._store.get(self.project, intake.record_id(record_id))
         return record_of(stored) if stored else None
@@ -331,7 +331,7 @@ class Memory:
             self._must_get(writer, event.record_id)
             return self._happen(writer, event)
 
-    def audit(self, record_id: str) -> list[LifeEvent]:
+    def audit(self, record_id: str | UUID) -> list[LifeEvent]:
         """A record's whole life, oldest first: created, and everything that happened to it since. A forgotten record has
         its tombstone left; an id that was never known gives an empty list."""
         wanted = intake.record_id(record_id)
@@ -364,7 +364,7 @@ class Memory:
 
     def forget(
         self,
-        ids_or_filters: str | Iterable[str] | Mapping[str, Any] = (),
+        ids_or_filters: str | UUID | Iterable[str | UUID] | Mapping[str, Any] = (),
         *,
         dry_run: bool = False,
         by: str = "user",

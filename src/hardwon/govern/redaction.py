@@ -196,7 +196,8 @@ def _any_of(words: Iterable[str]) -> re.Pattern[str]:
     ways: dict[str, list[str]] = {}
     for word in dict.fromkeys(words):
         at = max(range(len(word)), key=lambda place: _COMMON.find(word[place]) % 99)
-        around = f"(?<={re.escape(word[: at + 1])})(?={re.escape(word[at + 1 :])})"
+        before, after = re.escape(word[: at + 1]), re.escape(word[at + 1 :])
+        around = (f"(?={after})" if after else "") + (f"(?<={before})" if at else "")
         ways.setdefault(word[at], []).append(around)
     return re.compile("|".join(f"{re.escape(char)}(?:{'|'.join(around)})" for char, around in ways.items()))
 
