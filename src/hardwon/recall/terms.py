@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 from typing import Final
 
 from hardwon import limits
@@ -53,7 +52,20 @@ def _terms(word: str) -> str:
 
 
 _CACHED_CHARS_MAX: Final = 2_000  # words of longer texts are not cached: one of them may be as long as the text
-_cached_terms = lru_cache(maxsize=16_384)(_terms)  # words come again and again
+
+
+class _TermsOfWords(dict[str, str]):
+    """Words come again and again. Forgets all of them when it is full, which costs less than to choose."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _CACHED_WORDS_MAX:
+            self.clear()
+        terms = self[word] = _terms(word)
+        return terms
+
+
+_CACHED_WORDS_MAX: Final = 16_384
+_cached_terms = _TermsOfWords().__getitem__
 
 
 def query_terms(query: str) -> list[str]:
