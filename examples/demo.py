@@ -62,6 +62,23 @@ def main() -> None:
                 text = record.content if isinstance(record, Experience) else str(record)
                 print(textwrap.indent(textwrap.fill(text, 90), " " * 9))
 
+        say("What it learned")
+        for score, mistake, success in (
+            (0.2, "Guessed the cause", ""),
+            (0.9, "", "Read the log first"),
+            (0.95, "", "read the log first."),
+        ):
+            memory.record_episode(
+                "fix the webhook", score, mistakes=[mistake][: bool(mistake)], successes=[success][: bool(success)]
+            )
+        for rule in memory.rules("fix the webhook"):
+            print(f"  {rule.state:9} {rule} ({rule.episodes} episodes, mean score {rule.mean_score:.2f})")
+        issue = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}
+        odds = memory.odds(issue)
+        low, high = odds.interval
+        print(f"  a fix of TIMEOUT on qwen2.5:7b works with p = {odds.p_success:.2f} (90 %: {low:.2f} to {high:.2f})")
+        print(f"  best known: {memory.strategies('TIMEOUT')[0].fix_commands[0]}")
+
         say("Where it is kept")
         stats = memory.stats()
         print(f"  {stats.records} records in {stats.location} ({stats.size_bytes // 1024} KiB, one SQLite file)")

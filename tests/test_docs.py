@@ -26,6 +26,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
         [sys.executable, "-W", "error", "-c", snippet], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert "failure KeyError 'id'" in done.stdout
+    assert "active [WORKS] Read the log before restarting anything. (2 episodes)" in done.stdout
     assert (tmp_path / "agent_brain" / "memory.db").exists()
 
 

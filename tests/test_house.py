@@ -17,7 +17,7 @@ LAYERS = [
     {"limits", "errors", "fields", "model"},
     {"learn", "recall", "govern"},
     {"outside", "store"},
-    {"memory", "intake", "moving", "upkeep", "recorder", "reports"},
+    {"memory", "intake", "moving", "upkeep", "recorder", "reports", "knowledge", "consolidating"},
     {"datasets"},
     {"doors"},
     {"serve"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -69,3 +70,17 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkey
         assert schema_of(connection) == expected_schema()
     with Memory(tmp_path) as memory:
         assert memory.get(record.id) == record
+
+
+@pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
+def test_a_released_database_is_learned_from(released: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "memory.db"
+    shutil.copy(released, copy)
+    copy.chmod(0o600)
+    with Memory(copy, project="released", clock=lambda: datetime(2026, 1, 2, tzinfo=UTC)) as memory:
+        assert memory.odds(issue_type="TIMEOUT").applied == 1
+        assert [(card.mistake_type, card.worker_id) for card in memory.cards("triage")] == [("guess", 2)]
+        assert [str(rule) for rule in memory.rules("triage")] == ["[AVOID] guessed"]
+        issue = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT"}
+        assert [fix.analysis for fix in memory.similar_issues(issue).exact] == ["slow"]
+        assert memory.rebuild() == 0

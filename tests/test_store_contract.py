@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hardwon import Fact, Metadata
-from hardwon.fields import new_id
-from hardwon.model import Event, EventKind, Moment, Source
+from hardwon import Decision, Episode, Fact, Metadata
+from hardwon.fields import new_id, to_us
+from hardwon.learn.lessons import DAY_US, Lesson, rule_key
+from hardwon.model import Event, EventKind, Moment, Source, Validation
 from hardwon.recall.filters import Filters
 from hardwon.store.contract import Cursor, Row, Store
 from hardwon.store.rows import record_of, row_of
@@ -185,3 +186,123 @@ class TestStore:
             writer.append([row("later", 99)])
             writer.erase("p", [rows[5].id], [])
         assert [first.id, *(stored.id for stored in stream)] == [made.id for made in rows]
+
+
+def taught(task: str, item: str, level: int, seconds: int = 0, *, author: str = "ann", value: int = 0) -> Row:
+    """A row that teaches one lesson, under the kind and task that really teach it."""
+    moment = Moment(timestamp=at(seconds))
+    metadata = Metadata(project_id="p", context=moment, source=Source(author=author))
+    episode = Episode(id=new_id(at(seconds)), task_id=task, score=value / 1_000_000, successes=[item], metadata=metadata)
+    made = row_of(episode)
+    return made._replace(lessons=(Lesson("works", task, rule_key(item), level, value),))
+
+
+class TestKnowledge:
+    def test_empty(self, store: Store) -> None:
+        assert not any((store.daily("p", "works", "t"), store.tallies("p", "works", "t", 10)))
+        assert not any((store.tallies_of_item("p", "works", "t", "x"), store.most_counted("p", "works", 10)))
+        assert not any((store.vouched_items("p"), store.rolled_back("p")))
+        assert not any((store.by_key("p", ["signature:x"], 10), store.decisions("p", None, 10)))
+        assert store.untrue_tallies("p") == 0
+        with store.write() as writer:
+            assert writer.known_keys("p", ["x"]) == set()
+            assert writer.state("p", "n") == 0
+
+    def test_lessons_are_counted_with_the_row(self, store: Store) -> None:
+        day = to_us(at(0)) // DAY_US
+        first, second, other = (
+            taught("t", "a", 2, 5, value=3),
+            taught("t", "a", 9, 7, value=1),
+            taught("t", "b", 1, author="bob"),
+        )
+        with store.write() as writer:
+            writer.append([second, first, other])
+            writer.append([first])
+        a, b = sorted(store.tallies("p", "works", "t", 10), key=lambda tally: -tally.times)
+        assert (a.times, a.levels[2], a.levels[9], a.total, a.best, a.day) == (2, 1, 1, 4, 3, day)
+        assert (a.last_us, a.last_id, a.author) == (second.at_us, second.id, "ann")
+        assert b.author == "bob"
+        assert store.tallies("p", "works", "t", 1) == [a], "the item counted most"
+        assert store.tallies_of_item("p", "works", "t", rule_key("b")) == [b]
+        assert sum(sum(daily.levels) for daily in store.daily("p", "works", "t")) == 3
+        assert store.most_counted("p", "works", 5) == ["t"]
+        assert store.tallies("other", "works", "t", 10) == []
+
+    def test_a_status_changes_what_counts(self, store: Store) -> None:
+        older, newer = taught("t", "a", 2, 5), taught("t", "a", 2, 7)
+        with store.write() as writer:
+            writer.append([older, newer])
+            writer.recount("p")  # as the rows' own lessons are, not the one above
+            writer.set_validation("p", newer.id, "verified", None)
+        (tally,) = store.tallies("p", "works", "t", 10)
+        assert (tally.times, tally.vouched) == (2, 1)
+        assert store.vouched_items("p") == {("works", rule_key("a"))}
+        with store.write() as writer:
+            writer.set_validation("p", newer.id, "archived", None)
+        (tally,) = store.tallies("p", "works", "t", 10)
+        assert (tally.times, tally.vouched, tally.last_id) == (1, 0, older.id)
+        with store.write() as writer:
+            writer.set_validation("p", newer.id, "hypothesis", None)
+            writer.erase("p", [older.id], [event(older.id, "forgotten")])
+        (tally,) = store.tallies("p", "works", "t", 10)
+        assert (tally.times, tally.last_id) == (1, newer.id)
+        assert store.untrue_tallies("p") == 0
+
+    def test_exact_keys_find_the_newest_that_count(self, store: Store) -> None:
+        rows = [row(f"Fact {n}.", n)._replace(keys=("failure:x", f"signature:{n}")) for n in range(3)]
+        with store.write() as writer:
+            writer.append(rows)
+            assert writer.known_keys("p", ["failure:x", "signature:9"]) == {"failure:x"}
+            writer.set_validation("p", rows[2].id, "archived", None)
+        found = [stored.id for stored in store.by_key("p", ["failure:x", "signature:1"], 10)]
+        assert found == [rows[1].id, rows[0].id]
+        assert len(store.by_key("p", ["failure:x"], 1)) == 1
+        assert store.by_key("other", ["failure:x"], 10) == []
+
+    def test_a_rolled_back_source_does_not_count_while_the_decision_is_in_effect(self, store: Store) -> None:
+        metadata = Metadata(project_id="p", validation=Validation(status="verified"))
+        decision = row_of(Decision(action="rollback", target="ann: it's her", metadata=metadata))
+        keyed = taught("t", "a", 1, author="ann: it's her")._replace(keys=("failure:x",))
+        with store.write() as writer:
+            writer.append([keyed, taught("t", "b", 1, author="bob"), decision])
+        assert store.rolled_back("p") == {"ann: it's her"}
+        assert [tally.author for tally in store.tallies("p", "works", "t", 10)] == ["bob"]
+        assert store.by_key("p", ["failure:x"], 10) == []
+        assert [stored.id for stored in store.decisions("p", None, 10)] == [decision.id]
+        with store.write() as writer:
+            writer.set_validation("p", decision.id, "archived", None)
+        assert store.rolled_back("p") == set()
+        assert store.decisions("p", None, 10) == []
+        assert len(store.tallies("p", "works", "t", 10)) == 2
+
+    def test_decisions_of_a_task_come_with_those_of_the_project(self, store: Store) -> None:
+        metadata = Metadata(project_id="p")
+        made = [
+            row_of(Decision(action="rule", text=text, task_id=task, metadata=metadata))
+            for text, task in (("a", "t"), ("b", "u"), ("c", None))
+        ]
+        with store.write() as writer:
+            writer.append(made)
+        assert {stored.id for stored in store.decisions("p", "t", 10)} == {made[0].id, made[2].id}
+        assert len(store.decisions("p", None, 10)) == 3
+        assert len(store.decisions("p", None, 2)) == 2
+        assert store.page("p", EVERYTHING, None, 10) == []
+        assert len(store.page("p", Filters(kind="decision"), None, 10)) == 3
+        assert (store.counts("p").records, store.counts("p").decisions) == (0, 3)
+
+    def test_numbers_that_only_a_store_needs(self, store: Store) -> None:
+        with store.write() as writer:
+            writer.set_state("p", "n", 3)
+            writer.set_state("p", "n", 5)
+            writer.set_state("q", "n", 7)
+            assert (writer.state("p", "n"), writer.state("q", "n"), writer.state("p", "m")) == (5, 7, 0)
+
+    def test_recount_mends_what_untrue_tallies_finds(self, store: Store) -> None:
+        with store.write() as writer:
+            writer.append([taught("t", "a", 3, value=200_000)])  # the record itself teaches more than that
+        assert store.untrue_tallies("p") > 0
+        with store.write() as writer:
+            writer.recount("p")
+        assert store.untrue_tallies("p") == 0
+        (tally,) = store.tallies("p", "works", "t", 10)
+        assert (tally.times, tally.total) == (1, 200_000)

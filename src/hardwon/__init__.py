@@ -1,9 +1,18 @@
 """Experience memory for AI agents: what was tried, how it turned out, and what to do next time."""
 
 from hardwon.errors import HardwonError as HardwonError
+from hardwon.learn.confidence import Odds as Odds
+from hardwon.learn.failures import failure_hash as failure_hash
+from hardwon.learn.patterns import Pattern as Pattern
+from hardwon.learn.rules import Card as Card
+from hardwon.learn.rules import Rule as Rule
+from hardwon.learn.signatures import fix_history_signature as fix_history_signature
+from hardwon.learn.signatures import generate_issue_signature as generate_issue_signature
+from hardwon.learn.trajectories import step_credit as step_credit
 from hardwon.memory import Memory as Memory
 from hardwon.model import AgentDBMetadata as AgentDBMetadata
 from hardwon.model import AtomicFact as AtomicFact
+from hardwon.model import Decision as Decision
 from hardwon.model import Entities as Entities
 from hardwon.model import Episode as Episode
 from hardwon.model import Experience as Experience
@@ -18,13 +27,17 @@ from hardwon.model import Source as Source
 from hardwon.model import Step as Step
 from hardwon.model import Trajectory as Trajectory
 from hardwon.model import json_schema as json_schema
+from hardwon.outside.llm import ChatModel as ChatModel
 from hardwon.recall.hit import Hit as Hit
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AgentDBMetadata",
     "AtomicFact",
+    "Card",
+    "ChatModel",
+    "Decision",
     "Entities",
     "Episode",
     "Experience",
@@ -36,10 +49,17 @@ __all__ = [
     "Memory",
     "Metadata",
     "MistakeCard",
+    "Odds",
+    "Pattern",
     "ReasoningTrajectory",
+    "Rule",
     "SolutionPattern",
     "Source",
     "Step",
     "Trajectory",
+    "failure_hash",
+    "fix_history_signature",
+    "generate_issue_signature",
     "json_schema",
+    "step_credit",
 ]

@@ -93,3 +93,9 @@ class ClosedError(StorageError):
 
 class NearlyFullWarning(UserWarning):
     """The memory comes close to the bound on its size."""
+
+
+class LlmError(HardwonError):
+    """An LLM endpoint was not asked, or gave no answer that can be used. The message says which: correct the base URL, the
+    model or the key where it names one of them; otherwise try again later, or go on without an LLM. Nothing was changed,
+    and the key is in no part of this error."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from hardwon.errors import InvalidInputError
-from hardwon.model import Metadata, Moment, RelatedFile, Source, Validation
+from hardwon.model import Issue, Metadata, Moment, RelatedFile, Source, Validation
 from hardwon.store import files
 
 
@@ -40,6 +40,31 @@ def mapping(field: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInputError.one(field, value, "an object (a mapping)")
     return dict(value)
+
+
+def whole_number(field: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidInputError.one(field, value, f"a whole number from {least} to {most}")
+    return value
+
+
+def text(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInputError.one(field, value, "text")
+    return value
+
+
+def optional_text(field: str, value: Any) -> None:
+    if value is not None:
+        text(field, value)
+
+
+def issue(given: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
+    """The issue, and the fixer that it names under `fixer_type`."""
+    checked = given if isinstance(given, Issue) else Issue.model_validate(mapping("issue", given))
+    fixer = (checked.__pydantic_extra__ or {}).get("fixer_type")
+    optional_text("issue.fixer_type", fixer)
+    return checked, fixer
 
 
 def path(field: str, value: Any) -> Path:

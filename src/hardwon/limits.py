@@ -69,6 +69,9 @@ RECALL_K_MAX: Final = 1_000
 
 # --- the store --------------------------------------------------------------------------------------------------
 
+PAGE_CACHE_BYTES: Final = 16 * MIB
+"""Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their pages as it has lessons."""
+
 BUSY_TIMEOUT_MS: Final = 60_000
 """How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit many times."""
 
@@ -97,3 +100,113 @@ are read, and whole by `doctor`."""
 
 FORK_WAIT_S: Final = 10.0
 """How long a fork waits for other threads of the process to finish their statements."""
+
+# --- learning ---------------------------------------------------------------------------------------------------
+
+LESSON_CHARS_MAX: Final = 300
+"""A rule, a mistake, an action as knowledge shows it. Longer ones are told apart, and shown, by their beginning."""
+
+LESSONS_PER_RECORD_MAX: Final = 200
+"""What one record may teach of each sort (successes, mistakes, cards, pairs). Callers send three to five; a record with a
+thousand must not cost a thousand writes."""
+
+STEPS_LEARNED_MAX: Final = 500
+"""The last steps of a trajectory are looked through for errors and what helped. Each takes tens of microseconds."""
+
+HALF_LIFE_DAYS: Final = 90
+"""After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough that last year's release
+of a tool does not outvote this month's."""
+
+RULE_EPISODES_MIN: Final = 2
+"""Distinct episodes that must speak for a rule before it is active: one may be luck."""
+
+RULE_SOURCES_MIN: Final = 2
+"""Distinct sources that must speak for a rule before it holds for the whole project: one may be mistaken, or hostile."""
+
+RULE_TASKS_MIN: Final = 2
+"""Distinct tasks in which a rule must have proved itself before it holds for all of them."""
+
+RELATIVE_EPISODES_MIN: Final = 8
+"""Episodes of a task before its own quarters say what is good and what is bad there; before, the fixed thresholds do."""
+
+RULE_UNUSED_DAYS: Final = 180
+"""A rule that no episode has shown for so long is retired when the memory is consolidated."""
+
+ITEMS_CONSIDERED_MAX: Final = 500
+"""Rules, cards or strategies of one task, issue type or model that are weighed: the ones seen most often."""
+
+SHOWN_MAX: Final = 1_000
+"""Rules, cards, patterns, strategies … in one answer. A prompt holds ten, a person reads fifty."""
+
+EVIDENCE_SHOWN_MAX: Final = 5
+"""Ids of evidence that a rule, card, pattern or strategy names: enough to look it up, too few to bury it."""
+
+SCORES_SHOWN_MAX: Final = 100
+"""The newest scores of a task that its history lists, and its trend is computed from."""
+
+CONSOLIDATE_EVERY_EPISODES: Final = 20
+"""Episodes between two consolidations, as training memory always did."""
+
+CONSOLIDATED_RECORDS_MAX: Final = 500
+"""The newest records that a consolidation looks at for tasks, near-duplicates and contradictions: bounds its time."""
+
+RULES_COMPARED_MAX: Final = 200
+"""Rules of one task that are compared with one another for near-duplicates; the time grows with the square."""
+
+TASKS_CONSIDERED_MAX: Final = 50
+"""Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones seen most often."""
+
+TASKS_AT_ONCE_MAX: Final = 5
+"""Tasks that a consolidation goes through which runs by itself after an episode, the newest first: whoever recorded the
+episode waits for it."""
+
+CONTRADICTIONS_MAX: Final = 50
+"""Contradictions that one consolidation links, the newest first. A person has to look at each."""
+
+ISSUE_TYPES_TESTED_MAX: Final = 50
+"""Issue types whose hours and weekdays are tested. Each more makes every finding less certain."""
+
+ISSUES_OF_MODEL_MAX: Final = 10
+"""Common issues, and effective fixes, that a model's page lists."""
+
+DECISIONS_MAX: Final = 10_000
+"""Decisions of a task or the project that are in effect at once and are read for an answer."""
+
+# --- an LLM endpoint --------------------------------------------------------------------------------------------
+
+LLM_TIMEOUT_S: Final = 30.0
+"""One question and its whole answer: name lookup, connection, reply. Hosted models need a few seconds for a short reply;
+who waits longer has given up."""
+
+LLM_TIMEOUT_S_MAX: Final = 3_600.0
+"""The longest wait a caller may ask for. A large model on a slow machine of one's own takes minutes, not hours."""
+
+LLM_REPLY_BYTES_MAX: Final = 1 * MIB
+"""One reply on the wire, headers included. A few rules are a few kilobytes; an endpoint must not fill our memory."""
+
+LLM_REPLY_TOKENS_MAX: Final = 500
+"""What the model may write. LLM_RULES_MAX rules of full length fit, a chat about them does not."""
+
+LLM_SAID_CHARS_MAX: Final = 200
+"""How much of an endpoint's own error text is shown: enough for its first sentence."""
+
+LLM_PROMPT_CHARS_MAX: Final = 12_000
+"""Both messages of one question together, about 4,000 tokens: with the reply it fits the smallest windows in use."""
+
+LLM_EPISODES_MAX: Final = 30
+"""Episodes that one question shows. With more of them each would be cut to a few words."""
+
+LLM_TEXT_CHARS_MAX: Final = 200
+"""One text of an episode inside a question. What went wrong is said in its first sentences."""
+
+LLM_ITEMS_MAX: Final = 5
+"""Mistakes, and likewise successes, of one episode inside a question. One long list must not crowd out other episodes."""
+
+LLM_RULES_MAX: Final = 5
+"""Rules that one reply may hold. More than a handful is an enumeration of the log, not what follows from it."""
+
+LLM_RULE_CHARS_MIN: Final = 10
+"""One rule. Anything shorter says neither what to do nor when."""
+
+LLM_RULE_CHARS_MAX: Final = 300
+"""One rule: a long sentence. Rules are pasted into prompts again and again."""

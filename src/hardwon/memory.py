@@ -6,6 +6,8 @@ question going in becomes terms and filters (`recall`), the store finds candidat
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -15,16 +17,30 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeVar, Unpack
 from uuid import UUID
 
-from hardwon import intake, limits, moving
-from hardwon.errors import ConflictError, DamagedError, InvalidInputError, PlaceError, UnknownRecordError
+from hardwon import consolidating, intake, limits, moving
+from hardwon.errors import (
+    ConflictError,
+    DamagedError,
+    HardwonError,
+    InvalidInputError,
+    LlmError,
+    PlaceError,
+    UnknownRecordError,
+)
 from hardwon.fields import ABSENT, from_us, new_id, now
 from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.govern.lifecycle import check_transition, effective_validation
 from hardwon.govern.redaction import redact, redact_json
 from hardwon.intake import Envelope
+from hardwon.knowledge import Knowledge
+from hardwon.learn.confidence import Odds
+from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
+from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory
 from hardwon.model import (
     MODEL_OF_KIND,
+    Action,
     AnyRecord,
+    Decision,
     Entities,
     Episode,
     Event,
@@ -43,17 +59,30 @@ from hardwon.model import (
     Verifier,
 )
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
+from hardwon.outside.llm import ChatModel, Llm
 from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
 from hardwon.recall.terms import query_terms
 from hardwon.recorder import TrajectoryRecorder
-from hardwon.reports import Backup, Diagnosis, Forgotten, LifeEvent, Loaded, Merged, Stats
+from hardwon.reports import (
+    Backup,
+    Consolidation,
+    Diagnosis,
+    Forgotten,
+    LifeEvent,
+    Loaded,
+    Merged,
+    SimilarIssues,
+    Stats,
+)
 from hardwon.store import files, jsonl, place
 from hardwon.store.contract import Cursor, Finding, Progress, Store, Stored, Writer
 from hardwon.store.rows import original_of, record_of, row_of
 from hardwon.store.sqlite import SqliteStore
 from hardwon.store.sqlite_file import restore as restore_file
 from hardwon.upkeep import batches, derive_again, really_conflicting, refresh_status
+
+_log = logging.getLogger("hardwon")
 
 Clock = Callable[[], datetime]
 R = TypeVar("R", bound=Record)
@@ -69,7 +98,21 @@ class Memory:
     Safe to use from several threads, processes and after a fork. Close it, or use it as a context manager.
     """
 
-    def __init__(self, location: str | Path | None = None, project: str | None = None, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        location: str | Path | None = None,
+        project: str | None = None,
+        *,
+        llm: Llm | None = None,
+        clock: Clock | None = None,
+        consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
+    ) -> None:
+        """`llm` writes rules when `consolidate(llm=True)` asks for them. `consolidate_every`: after so many episodes the
+        memory is consolidated by itself, without the LLM; 0 means never."""
+        if llm is not None and not callable(getattr(llm, "complete", None)):
+            raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
+        self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
+        self._llm = llm
         here = _current_folder()
         found = place.find(location, here)
         self.project = _project_name(found.project if project is None else project)
@@ -77,6 +120,7 @@ class Memory:
         root = repository_root(here)
         self._repository = Repository(root) if root else None
         self._store: Store = SqliteStore(found.path)
+        self._knowledge = Knowledge(self._store, self.project, self._clock)
 
     @property
     def location(self) -> str:
@@ -112,6 +156,8 @@ class Memory:
                 prepared = [self._prepare(record, head) for record in batch]
                 self._append(writer, prepared)
                 ids += [record.id for record in prepared]
+        if any(type(record) is Episode for record in given):
+            self._consolidate_when_due()
         return ids
 
     def remember(
@@ -226,6 +272,8 @@ class Memory:
         prepared = self._prepare(record, self._head())
         with self._store.write() as writer:
             self._append(writer, [prepared])
+        if type(prepared) is Episode:
+            self._consolidate_when_due()
         return prepared
 
     def _clock(self) -> datetime:
@@ -287,8 +335,7 @@ class Memory:
 
     def recall(self, query: str, k: int = 5, **filters: Any) -> list[Hit]:
         """The `k` records that match the query's words best. Archived ones only where `status="archived"` asks for them."""
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= limits.RECALL_K_MAX:
-            raise InvalidInputError.one("k", k, f"a whole number from 1 to {limits.RECALL_K_MAX}")
+        k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
         if not isinstance(query, str):
             raise InvalidInputError.one("query", query, "text")
         found = self._store.search(self.project, query_terms(query), Filters.of(self.project, filters), k)
@@ -298,6 +345,127 @@ class Memory:
         """How much there is, of what, and where."""
         counts = vars(self._store.counts(self.project))
         return Stats(**counts, location=self.location, project=self.project, size_bytes=self._store.size_bytes())
+
+    # --- what it learned --------------------------------------------------------------------------------------------
+
+    def odds(
+        self,
+        issue: Issue | Mapping[str, Any] | None = None,
+        *,
+        model: str | None = None,
+        issue_type: str | None = None,
+        fixer: str | None = None,
+        tool: str | None = None,
+        task: str | None = None,
+    ) -> Odds:
+        """How likely something is to work, and on what that rests: a fix for an issue (its `fixer_type` is the fixer, where
+        `fixer` names none), fixes of a model, an issue type or both, a tool at a task; with nothing said, all fixes."""
+        for name, value in (("model", model), ("issue_type", issue_type), ("fixer", fixer), ("tool", tool), ("task", task)):
+            intake.optional_text(name, value)
+        if tool is not None or task is not None:
+            if tool is None or issue is not None or model is not None or issue_type is not None or fixer is not None:
+                raise InvalidInputError.one("task", task, "a tool, or a tool and a task, and nothing else beside them")
+            return self._knowledge.tool_odds(tool, task)
+        if issue is None:
+            return self._knowledge.fix_odds(None, model, issue_type, fixer)
+        if model is not None or issue_type is not None:
+            raise InvalidInputError.one("issue", issue, "an issue, or a model and issue type, not both")
+        given, named_fixer = intake.issue(issue)
+        return self._knowledge.fix_odds(given, None, None, named_fixer if fixer is None else fixer)
+
+    def similar_issues(self, issue: Issue | Mapping[str, Any], limit: int = 5) -> SimilarIssues:
+        """Earlier attempts to fix this issue or one like it, successes first."""
+        return self._knowledge.similar_issues(intake.issue(issue)[0], _limit(limit))
+
+    def patterns(self, limit: int = 20) -> list[Pattern]:
+        """Issues that came up, by signature, by model and type, and by type; the most frequent first."""
+        return self._knowledge.patterns(_limit(limit))
+
+    def temporal_patterns(self) -> list[TemporalPattern]:
+        """Hours and weekdays at which an issue type comes up more often than chance explains; the least likely first."""
+        return self._knowledge.temporal_patterns()
+
+    def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
+        """What was done about an issue type, the likeliest to succeed first."""
+        usual = self.odds(issue_type=issue_type).p_success
+        return self._knowledge.strategies("type", issue_type, usual, _limit(limit))
+
+    def model_insights(self, name: str) -> ModelInsights:
+        """What is known of a model: how its fixes went, its common issues, and what helped."""
+        return self._knowledge.model_insights(intake.text("name", name))
+
+    def solutions(self, error: str | None = None, limit: int = 10) -> list[Solution]:
+        """What was done after an error (None: after any) in trajectories, what helped most first."""
+        intake.optional_text("error", error)
+        return self._knowledge.solutions(error, _limit(limit))
+
+    def rules(self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10) -> list[Rule]:
+        """What works and what to avoid: for a task, with what holds for the whole project; without one, only the latter.
+        Active rules first, then candidates, then retired ones."""
+        intake.optional_text("task_id", task_id)
+        if state not in (None, "candidate", "active", "retired"):
+            raise InvalidInputError.one("state", state, "candidate, active or retired")
+        return self._knowledge.rules(task_id, state, _limit(limit))
+
+    def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:
+        """Mistakes that episodes reported, of a task or of all. Types take turns, so that none crowds out the others."""
+        intake.optional_text("task_id", task_id)
+        return self._knowledge.cards(task_id, _limit(limit))
+
+    def scores(self, task_id: str) -> ScoreHistory:
+        """How a task went: mean, best, trend, and the newest scores."""
+        return self._knowledge.scores(intake.text("task_id", task_id))
+
+    def decisions(self, action: Action | None = None, task_id: str | None = None) -> list[Decision]:
+        """What was decided about knowledge and not undone, newest first."""
+        found = self._knowledge.decisions(task_id)
+        return [decision for decision in found if action in (None, decision.action)]
+
+    def consolidate(self, *, llm: bool = False) -> Consolidation:
+        """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what proved itself in several
+        tasks holds for the project, what nobody has seen for long retires. `llm=True` also asks the LLM (the one the memory
+        was opened with, else the one the environment names) for rules; they are candidates. Every decision can be undone."""
+        model, notes = self._configured_llm() if llm else (None, [])
+        return self._consolidate(model, notes=notes)
+
+    def _consolidate(self, model: Llm | None, **options: Any) -> Consolidation:
+        at = self._clock()
+        return consolidating.consolidate(self._store, self.project, self._knowledge, self._prepare, at, model, **options)
+
+    def _configured_llm(self) -> tuple[Llm | None, list[str]]:
+        if self._llm is not None:
+            return self._llm, []
+        try:
+            found = ChatModel.from_environment(os.environ)
+        except LlmError as error:
+            return None, [f"the LLM was of no use, the rest was done without it: {error}"]
+        unset = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
+        return found, [] if found else [unset]
+
+    def _consolidate_when_due(self) -> None:
+        """After the episodes are safely kept. What goes wrong here must not look as if they were not."""
+        try:
+            if self._consolidate_every and consolidating.is_due(self._store, self.project, self._consolidate_every):
+                self._consolidate(None, newest=self._consolidate_every)
+        except HardwonError as error:
+            _log.warning("the episodes are kept, but consolidation failed: %s", error)
+
+    def rollback(self, source: str, reason: str = "", by: str = "user") -> Decision:
+        """Undoes what a source (an author) taught: no knowledge counts its records, recall leaves them out unless it is
+        asked for that author, and so it stays for what the source records from now on. `undo` takes it back."""
+        decision = consolidating.decide("rollback", self._clock(), by, target=source, reason=reason)
+        if not decision.target.strip():
+            raise InvalidInputError.one("source", source, "the author whose teaching is to be undone")
+        return self._keep_one(decision)
+
+    def undo(self, decision_id: str | UUID, by: str = "user") -> Decision:
+        """Takes back a decision: a rollback, a merge, a promotion … It stays in the log, archived."""
+        wanted = intake.record_id(decision_id)
+        if not isinstance(self.get(wanted), Decision):
+            raise UnknownRecordError(f"there is no decision {decision_id} in project {self.project!r}")
+        undone = self.archive(wanted, "undone", by)
+        assert isinstance(undone, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
+        return undone
 
     # --- what happens to a record later ---------------------------------------------------------------------------
 
@@ -384,7 +552,8 @@ class Memory:
             raise InvalidInputError.one("ids_or_filters", given or ABSENT, "ids or at least one filter, not both")
         wanted = [(intake.record_id(found), str(found)) for found in given]
         if narrowing:
-            ids = [stored.id for stored in self._pages(Filters.of(self.project, filters))]
+            kinds: list[dict[str, Any]] = [{}] if "kind" in filters else [{}, {"kind": "decision"}]
+            ids = [stored.id for kind in kinds for stored in self._pages(Filters.of(self.project, {**filters, **kind}))]
         else:
             ids = [found for found in dict.fromkeys(found for found, _ in wanted) if self._store.get(self.project, found)]
         known = set(ids)
@@ -413,7 +582,8 @@ class Memory:
         target = intake.path("path", path)
         if target.name.endswith((".db", ".db-wal", ".db-shm")):
             raise InvalidInputError.one("path", str(target), "a name that no database has, such as records.jsonl")
-        total = self._store.counts(self.project).records if progress else 0
+        counts = self._store.counts(self.project) if progress else None
+        total = counts.records + counts.decisions if counts else 0
         with closing(self._store.stream(self.project)) as records:
             return jsonl.write(target, records, total, progress)
 
@@ -467,6 +637,9 @@ class Memory:
                     damaged.append(row.id)
             findings.append(_finding("records", damaged, f"{checked} records are what was written", "restore a backup"))
             findings.append(_finding("derived", wrong, f"{checked} records agree with what is derived", "run rebuild"))
+            untrue = self._store.untrue_tallies(self.project)
+            remedy = f"{untrue} tallies are not what the records add up to: run rebuild"
+            findings.append(Finding("knowledge", not untrue, remedy if untrue else "every tally is what the records add up to"))
         return Diagnosis(findings)
 
     def rebuild(self) -> int:
@@ -479,6 +652,8 @@ class Memory:
                     if derived != row and writer.get(self.project, row.id):
                         writer.rewrite(derived)
                         corrected += 1
+        with self._store.write() as writer:
+            writer.recount(self.project)
         return corrected
 
 
@@ -494,6 +669,10 @@ def _project_name(given: str) -> str:
     if not name.strip() or redact(name)[1]:
         raise InvalidInputError.one("project", given, "a name that is neither empty nor a secret")
     return name
+
+
+def _limit(limit: int) -> int:
+    return intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
 
 
 def _finding(check: str, ids: Sequence[str], fine: str, remedy: str) -> Finding:

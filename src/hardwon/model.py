@@ -1,4 +1,4 @@
-"""The five kinds of record and the envelope that all of them carry. No I/O.
+"""The five kinds of record, the decisions made about them, and the envelope that all of them carry. No I/O.
 
 Truth is a log of records. Each record says what was tried or found (its own fields) inside an envelope (`metadata`): where
 it came from, when and at which commit, how far it may be believed, and to which project it belongs. Records never change;
@@ -55,7 +55,8 @@ Status = Literal["hypothesis", "verified", "published", "archived"]
 Verifier = Literal["test_runner", "human_approval", "compiler"]
 SourceType = Literal["user_interaction", "agent_execution", "test_result", "file_analysis"]
 FactType = Literal["error", "solution", "observation", "decision"]
-Kind = Literal["experience", "fact", "trajectory", "episode", "fix"]
+Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision"]
+Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback"]
 EventKind = Literal["status", "superseded", "imported", "forgotten"]
 
 STATUSES: Final = get_args(Status)
@@ -373,6 +374,30 @@ class Fix(Record):
         return self.fix_success and self.verification_success
 
 
+class Decision(Record):
+    """Something the memory, or whoever keeps it, decided about what it knows. Logged like everything else and undone by
+    archiving it. It is in effect while it is verified or published, so one that came in from a file is not; a `rule` that
+    is still a hypothesis is a candidate.
+
+    rule           `text` was written down as a rule, from the records in `evidence`
+    merge          the lesson `target` is the same as `replacement`
+    promote        the lesson `target`, learned in these `tasks`, holds for the whole project
+    retire         the lesson `target` was not seen for long
+    contradiction  the two records in `evidence` report the same situation with opposite outcomes
+    rollback       nothing that the source `target` (an author) recorded counts
+    """
+
+    kind: Literal["decision"] = "decision"
+    action: Action
+    task_id: RequiredName | None = None
+    target: Name = ""
+    replacement: Name = ""
+    text: Text = ""
+    tasks: Names = []
+    evidence: Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] = []
+    reason: Text = ""
+
+
 class SolutionPattern(Model):
     """The metadata schema's deprecated aggregate. Read so that old data can be adopted; never written by us."""
 
@@ -390,13 +415,14 @@ AgentDBMetadata = Metadata
 AtomicFact = Fact
 ReasoningTrajectory = Trajectory
 
-AnyRecord = Experience | Fact | Trajectory | Episode | Fix
+AnyRecord = Experience | Fact | Trajectory | Episode | Fix | Decision
 MODEL_OF_KIND: Final[Mapping[str, type[AnyRecord]]] = {
     "experience": Experience,
     "fact": Fact,
     "trajectory": Trajectory,
     "episode": Episode,
     "fix": Fix,
+    "decision": Decision,
 }
 
 

@@ -82,7 +82,8 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None)
     """The union of records and events, minus what either side forgot."""
     added, present, forgotten, events, erased, done = 0, 0, 0, 0, 0, 0
     conflicts: list[str] = []
-    total = source.counts(project).records if progress else 0
+    counts = source.counts(project) if progress else None
+    total = counts.records + counts.decisions if counts else 0
     for batch in batches(source.stream(project), limits.BATCH_ROWS):
         rows = [row_of(without_secrets(original_of(stored))) for stored in batch]
         with target.write() as writer:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hardwon.fields import from_us
-from hardwon.model import Event
+from hardwon.model import Decision, Event, Fix
 from hardwon.store.contract import Counts, Finding
 
 
@@ -98,3 +98,30 @@ class LifeEvent:
     by: str
     status: str
     event: Event | None = None
+
+
+@dataclass(frozen=True)
+class SimilarIssues:
+    """Earlier fixes, successes first, then the newest: of the same signature (by either formula), of the same model and
+    issue type, and of the same issue type on any model."""
+
+    exact: list[Fix]
+    model: list[Fix]
+    type: list[Fix]
+
+
+@dataclass(frozen=True)
+class Consolidation:
+    """What a consolidation decided, each a record that can be read, and undone, by its id. `notes` says what else happened:
+    that an LLM was asked, or why it was of no use."""
+
+    merged: list[Decision]
+    contradictions: list[Decision]
+    promoted: list[Decision]
+    retired: list[Decision]
+    written: list[Decision]
+    notes: list[str]
+
+    @property
+    def decisions(self) -> list[Decision]:
+        return [*self.merged, *self.contradictions, *self.promoted, *self.retired, *self.written]

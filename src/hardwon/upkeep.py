@@ -34,7 +34,7 @@ def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be. Another version may write the same record as other JSON: what was written stays."""
     record = original_of(row)
     effective = effective_validation(record.metadata.validation, events)
-    return row_of(record, effective)._replace(body=row.body, digest=row.digest)
+    return row_of(record, effective)._replace(body=row.body, digest=row.digest, lessons=())
 
 
 def really_conflicting(writer: Writer, project: str, suspects: Iterable[Row]) -> list[str]:

@@ -31,6 +31,7 @@ def main() -> None:
         gone = m.remember("to be forgotten", "failure", "unknown")
         m.verify(kept.id, "test_runner", "ci-1")
         m.forget(gone.id)
+        m.rollback("nobody", "an example of a decision")
 
 
 if __name__ == "__main__":

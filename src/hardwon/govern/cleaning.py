@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
@@ -15,6 +16,7 @@ R = TypeVar("R", bound=Record)
 
 _KEPT_AS_IT_IS: Final = ("id", "kind", "redacted")
 _FIXED: Final = frozenset({*_KEPT_AS_IT_IS, "outcome", "fact_type"})  # what these may hold is listed, and no secret
+_NAMES: Final = frozenset({"tool", "task_id", "fixer_type", "issue_type", "model"})  # few, and the same again and again
 _BETWEEN_FIELDS: Final = "\n\0\n"  # NUL is in no field: whatever matches across it is looked at again field by field
 
 
@@ -43,10 +45,12 @@ def _collect(model: BaseModel, texts: list[str]) -> bool:
     suspicious = _collect_json(extra, texts) if extra else False
     for name, value in model.__dict__.items():
         if type(value) is str:
-            if name not in _FIXED:
+            if name in _NAMES:
+                suspicious |= _looks_secret(value)
+            elif name not in _FIXED:
                 texts.append(value)
         elif type(value) is Metadata:
-            _collect_envelope(value, texts)
+            suspicious |= _collect_envelope(value, texts)
         elif value is not None:
             suspicious |= _collect_inner(value, texts)
     return suspicious
@@ -67,13 +71,34 @@ def _collect_inner(value: Any, texts: list[str]) -> bool:
     return suspicious
 
 
-def _collect_envelope(metadata: Metadata, texts: list[str]) -> None:
-    source, moment = metadata.source, metadata.context
-    texts += (source.id, source.author, moment.git_commit, moment.git_branch, *metadata.tags)
+def _collect_envelope(metadata: Metadata, texts: list[str]) -> bool:
+    source, moment, validation = metadata.source, metadata.context, metadata.validation
+    texts += metadata.tags
     for file in moment.related_files:
         texts += (file.path, file.hash)
-    validation = metadata.validation
-    texts += (validation.verification_id or "", validation.failure_hash or "")
+    if source.id:
+        texts.append(source.id)
+    if validation.verification_id or validation.failure_hash:
+        texts += (validation.verification_id or "", validation.failure_hash or "")
+    return _looks_secret(source.author) or _looks_secret(moment.git_commit) or _looks_secret(moment.git_branch)
+
+
+class _Known(dict[str, bool]):
+    """What was found out about short names. Forgets all of them when it is full, which costs less than to choose."""
+
+    def __init__(self, find_out: Callable[[str], bool]) -> None:
+        self._find_out = find_out
+
+    def __missing__(self, name: str) -> bool:
+        if len(self) >= _KNOWN_NAMES_MAX:
+            self.clear()
+        found = self[name] = self._find_out(name)
+        return found
+
+
+_KNOWN_NAMES_MAX: Final = 4_096
+_looks_secret = _Known(lambda name: bool(redact(name)[1])).__getitem__
+_names_or_holds_secret = _Known(lambda key: names_secret(key) or bool(redact(key)[1])).__getitem__
 
 
 def _collect_json(value: Any, texts: list[str]) -> bool:
@@ -86,8 +111,7 @@ def _collect_json(value: Any, texts: list[str]) -> bool:
             suspicious |= _collect_json(item, texts)
     elif isinstance(value, dict):
         for key, item in value.items():
-            texts.append(key)
-            suspicious |= names_secret(key)
+            suspicious |= _names_or_holds_secret(key)
             if type(item) is str:
                 texts.append(item)
             else:

@@ -7,12 +7,13 @@ out. Everything is kept per project; no call sees two projects.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from hardwon.learn.lessons import Lesson, Tally
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
 
@@ -22,7 +23,8 @@ Progress = Callable[[int, int], None]
 
 class Row(NamedTuple):
     """A record as it is kept. `body` is the truth; every field after `digest` is derived from it (and, for `status` and
-    `validation`, from the record's events), as are the columns before it."""
+    `validation`, from the record's events), as are the columns before it. `lessons` are counted, not kept: a row that was
+    read has none."""
 
     project_id: str
     id: str
@@ -41,6 +43,8 @@ class Row(NamedTuple):
     terms: str
     tags: tuple[str, ...]
     files: tuple[str, ...]
+    keys: tuple[str, ...]
+    lessons: tuple[Lesson, ...] = ()
 
 
 class Stored(NamedTuple):
@@ -52,6 +56,14 @@ class Stored(NamedTuple):
     body: str
     digest: bytes
     validation: str | None
+
+
+class Daily(NamedTuple):
+    """How often something turned out at each level on one day (days since 1970), all authors together."""
+
+    item: str
+    day: int
+    levels: tuple[int, ...]
 
 
 class Cursor(NamedTuple):
@@ -73,9 +85,10 @@ class Appended:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many records there are, seen from several sides."""
+    """How many records there are, seen from several sides. Decisions are counted apart."""
 
     records: int
+    decisions: int
     events: int
     forgotten: int
     by_kind: Mapping[str, int]
@@ -100,8 +113,9 @@ class Writer(ABC):
 
     @abstractmethod
     def append(self, rows: Sequence[Row]) -> Appended:
-        """Adds the rows whose ids are new. An id that is kept with the same content is `present`, with other content
-        `conflicting`, and one that was forgotten stays so; none of these changes anything. Called with a batch at a time."""
+        """Adds the rows whose ids are new, and counts their lessons. An id that is kept with the same content is `present`,
+        with other content `conflicting`, and one that was forgotten stays so; none of these changes anything. Called with a
+        batch at a time."""
 
     @abstractmethod
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
@@ -117,7 +131,8 @@ class Writer(ABC):
 
     @abstractmethod
     def set_validation(self, project: str, record_id: str, status: str, validation: str | None) -> None:
-        """Keeps the status that the record's events add up to."""
+        """Keeps the status that the record's events add up to. What the record teaches counts accordingly: archived, not at
+        all; verified or published, as vouched for."""
 
     @abstractmethod
     def rewrite(self, row: Row) -> None:
@@ -125,7 +140,24 @@ class Writer(ABC):
 
     @abstractmethod
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
-        """Removes the records, what is indexed of them and their events, keeps the tombstones; how many there were."""
+        """Removes the records, what is indexed of them, what they taught and their events, keeps the tombstones; how many
+        there were."""
+
+    @abstractmethod
+    def recount(self, project: str) -> None:
+        """Makes the tallies what the records add up to."""
+
+    @abstractmethod
+    def known_keys(self, project: str, keys: Iterable[str]) -> set[str]:
+        """Those of the exact keys that some record has, whatever its status."""
+
+    @abstractmethod
+    def state(self, project: str, name: str) -> int:
+        """A number that only this store needs; 0 where it was never set."""
+
+    @abstractmethod
+    def set_state(self, project: str, name: str, value: int) -> None:
+        """Keeps such a number."""
 
 
 class Store(ABC):
@@ -173,6 +205,44 @@ class Store(ABC):
     @abstractmethod
     def counts(self, project: str) -> Counts:
         """Zeros and empty maps for an empty project."""
+
+    # What records taught. Sources that were rolled back are left out.
+
+    @abstractmethod
+    def daily(self, project: str, scope: str, key: str) -> list[Daily]:
+        """The counts under a key per item and day; an empty list where nothing was counted."""
+
+    @abstractmethod
+    def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
+        """The tallies under a key of the items that were counted most, all of an item or none."""
+
+    @abstractmethod
+    def tallies_of_item(self, project: str, scope: str, key: str, item: str) -> list[Tally]:
+        """The tallies of one item under a key."""
+
+    @abstractmethod
+    def vouched_items(self, project: str) -> set[tuple[str, str]]:
+        """Scope and item of every lesson of `works` or `avoid` that a verified or published record teaches."""
+
+    @abstractmethod
+    def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
+        """The keys of a scope that were counted most, in that order."""
+
+    @abstractmethod
+    def by_key(self, project: str, keys: Sequence[str], limit: int) -> list[Stored]:
+        """The newest records that have any of the exact keys; archived ones and rolled-back sources are left out."""
+
+    @abstractmethod
+    def decisions(self, project: str, task_id: str | None, limit: int) -> list[Stored]:
+        """Decisions that are not archived, of a task and of the whole project (None: of every task), newest first."""
+
+    @abstractmethod
+    def rolled_back(self, project: str) -> set[str]:
+        """The sources (authors) that do not count at present."""
+
+    @abstractmethod
+    def untrue_tallies(self, project: str) -> int:
+        """How many tallies are not what the records add up to."""
 
     @abstractmethod
     def size_bytes(self) -> int:

@@ -6,6 +6,9 @@ record       one row per record. `body` is the record's JSON and the truth; `dig
 record_text  the search terms of each record, under the same row number.
 record_tag, record_file   for the filters `tag` and `path`.
 event        what happened to records after they were created; `forgotten` events are the tombstones.
+record_key   what records are found by exactly: signatures, failure hashes, what a decision decides.
+tally        what the records taught, counted (`learn.lessons` lists the scopes). Derived, like everything but body and event.
+state        what only this file needs to know, such as when it was last consolidated. Never merged or exported.
 
 Every key is led by project_id: no index entry belongs to two projects.
 """
@@ -68,6 +71,38 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     CREATE INDEX event_by_time ON event (project_id, at_us, id);
     CREATE INDEX event_forgotten ON event (project_id, record_id) WHERE kind = 'forgotten';
     """,
+    """
+    CREATE TABLE record_key (
+        seq INTEGER NOT NULL, key TEXT NOT NULL, project_id TEXT NOT NULL, PRIMARY KEY (seq, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX record_key_by_key ON record_key (project_id, key, seq);
+    CREATE INDEX record_decision ON record (project_id, at_us, id) WHERE kind = 'decision';
+
+    CREATE TABLE tally (
+        project_id TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        key TEXT NOT NULL,
+        item TEXT NOT NULL,
+        day INTEGER NOT NULL,
+        author TEXT NOT NULL,
+        vouched INTEGER NOT NULL,
+        total INTEGER NOT NULL,
+        best INTEGER NOT NULL,
+        last_us INTEGER NOT NULL,
+        last_id TEXT NOT NULL,
+        level0 INTEGER NOT NULL, level1 INTEGER NOT NULL, level2 INTEGER NOT NULL, level3 INTEGER NOT NULL,
+        level4 INTEGER NOT NULL, level5 INTEGER NOT NULL, level6 INTEGER NOT NULL, level7 INTEGER NOT NULL,
+        level8 INTEGER NOT NULL, level9 INTEGER NOT NULL,
+        PRIMARY KEY (project_id, scope, key, item, day, author)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX tally_vouched ON tally (project_id, scope, item) WHERE scope IN ('works', 'avoid') AND vouched > 0;
+
+    CREATE TABLE state (
+        project_id TEXT NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (project_id, name)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
+KNOWLEDGE_SINCE: Final = 2
+"""After this change the records that are there already are learned from."""

@@ -6,7 +6,8 @@ from hashlib import blake2b
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.model import MODEL_OF_KIND, AnyRecord, Episode, Experience, Fix, Record, Validation
+from hardwon.learn.lessons import KEYED_KINDS, keys_of, lessons_of
+from hardwon.model import MODEL_OF_KIND, AnyRecord, Decision, Episode, Experience, Fix, Record, Validation
 from hardwon.recall.searchable import searchable_text
 from hardwon.recall.terms import index_text
 from hardwon.store.contract import Row, Stored
@@ -29,7 +30,7 @@ def row_of(record: Record, effective: Validation | None = None) -> Row:
     if isinstance(record, Experience):
         outcome, tool = record.outcome, record.tool
         task_id = record.extra.get("task_id")
-    elif isinstance(record, Episode):
+    elif isinstance(record, Episode | Decision):
         task_id = record.task_id
     elif isinstance(record, Fix):
         model, issue_type = record.issue.model, record.issue.issue_type
@@ -53,6 +54,8 @@ def row_of(record: Record, effective: Validation | None = None) -> Row:
         index_text(searchable_text(record)),
         tuple(sorted(set(metadata.tags))) if metadata.tags else (),
         tuple(sorted({file.path for file in metadata.context.related_files})) if metadata.context.related_files else (),
+        keys_of(record) if record.kind in KEYED_KINDS or envelope.failure_hash else (),
+        lessons_of(record),
     )
 
 

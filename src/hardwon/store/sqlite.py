@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -18,13 +18,16 @@ from typing import Any, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, InvalidInputError, NearlyFullWarning
+from hardwon.errors import BusyError, DamagedError, InvalidInputError, NearlyFullWarning
 from hardwon.fields import to_us
+from hardwon.learn.lessons import Tally, Taught, lessons_of
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
-from hardwon.store.contract import Appended, Counts, Cursor, Finding, Progress, Row, Store, Stored, Writer
+from hardwon.store import tallies
+from hardwon.store.contract import Appended, Counts, Cursor, Daily, Finding, Progress, Row, Store, Stored, Writer
 from hardwon.store.migrations import SCHEMA_VERSION
 from hardwon.store.pool import Pool
+from hardwon.store.rows import original_of
 from hardwon.store.sqlite_file import (
     back_up,
     be_patient,
@@ -131,13 +134,15 @@ class SqliteStore(Store):
         where, values = _where(project, filters)
         if filters.status is None:
             where += " AND r.status <> 'archived'"
+        if filters.author is None:
+            where += f" AND r.{tallies.TRUSTED_AUTHORS}"
         match = " OR ".join(f'"{term}"' for term in terms)
         sql = (
             f"SELECT {_STORED}, -bm25(record_text) AS score FROM record_text JOIN record r ON r.seq = record_text.rowid "
-            f"WHERE record_text MATCH ? AND {where} ORDER BY score DESC, r.at_us DESC, r.id DESC LIMIT ?"
+            f"WHERE {where} AND record_text MATCH ? ORDER BY score DESC, r.at_us DESC, r.id DESC LIMIT ?"
         )
         with self._reading() as connection:
-            return [(Stored(*row[:-1]), row[-1]) for row in connection.execute(sql, (match, *values, limit))]
+            return [(Stored(*row[:-1]), row[-1]) for row in connection.execute(sql, (*values, match, limit))]
 
     def stream(self, project: str) -> Generator[Stored]:
         sql = f"SELECT {_STORED} FROM record r WHERE r.project_id = ? ORDER BY r.at_us, r.id"
@@ -150,13 +155,15 @@ class SqliteStore(Store):
             f"SELECT {', '.join('r.' + name for name in _ROW.split(', '))}, t.terms, "
             "(SELECT json_group_array(tag ORDER BY tag) FROM record_tag WHERE seq = r.seq), "
             "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq), "
+            "(SELECT json_group_array(key ORDER BY key) FROM record_key WHERE seq = r.seq), "
             "(SELECT json_group_array(json(body)) FROM event WHERE project_id = r.project_id AND record_id = r.id) "
             "FROM record r LEFT JOIN record_text t ON t.rowid = r.seq WHERE r.project_id = ? ORDER BY r.at_us, r.id"
         )
         with self._snapshot() as connection:
             for row in connection.execute(sql, (project,)):
-                kept, (found, tags, files, events) = row[:_ROW_FIELDS], row[_ROW_FIELDS:]
-                full = Row._make((*kept, found or "", tuple(json.loads(tags)), tuple(json.loads(files))))
+                kept, (found, *names, events) = row[:_ROW_FIELDS], row[_ROW_FIELDS:]
+                tags, files, keys = (tuple(json.loads(listed)) for listed in names)
+                full = Row._make((*kept, found or "", tags, files, keys, ()))
                 yield full, [Event.model_validate(event) for event in json.loads(events)]
 
     def events(self, project: str) -> Generator[Event]:
@@ -172,11 +179,17 @@ class SqliteStore(Store):
         with self._snapshot() as connection:
 
             def by(column: str) -> dict[str, int]:
-                sql = f"SELECT {column}, count(*) FROM record WHERE project_id = ? AND {column} IS NOT NULL GROUP BY 1"
+                sql = (
+                    f"SELECT {column}, count(*) FROM record WHERE project_id = ? AND kind <> 'decision' "
+                    f"AND {column} IS NOT NULL GROUP BY 1"
+                )
                 return dict(sorted(connection.execute(sql, (project,))))
 
             total, first_us, last_us = connection.execute(
-                "SELECT count(*), min(at_us), max(at_us) FROM record WHERE project_id = ?", (project,)
+                "SELECT count(*), min(at_us), max(at_us) FROM record WHERE project_id = ? AND kind <> 'decision'", (project,)
+            ).get
+            decisions = connection.execute(
+                "SELECT count(*) FROM record WHERE project_id = ? AND kind = 'decision'", (project,)
             ).get
             events, forgotten = connection.execute(
                 "SELECT count(*), count(DISTINCT iif(kind = 'forgotten', record_id, NULL)) FROM event WHERE project_id = ?",
@@ -184,6 +197,7 @@ class SqliteStore(Store):
             ).get
             return Counts(
                 total,
+                decisions,
                 events,
                 forgotten,
                 by("kind"),
@@ -194,6 +208,54 @@ class SqliteStore(Store):
                 first_us,
                 last_us,
             )
+
+    # --- knowledge ---
+
+    def daily(self, project: str, scope: str, key: str) -> list[Daily]:
+        with self._reading() as connection:
+            return tallies.daily(connection, project, scope, key)
+
+    def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
+        with self._reading() as connection:
+            return tallies.tallies(connection, project, scope, key, items_max)
+
+    def tallies_of_item(self, project: str, scope: str, key: str, item: str) -> list[Tally]:
+        with self._reading() as connection:
+            return tallies.tallies_of_item(connection, project, scope, key, item)
+
+    def vouched_items(self, project: str) -> set[tuple[str, str]]:
+        with self._reading() as connection:
+            return tallies.vouched_items(connection, project)
+
+    def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
+        with self._reading() as connection:
+            return tallies.most_counted(connection, project, scope, limit)
+
+    def by_key(self, project: str, keys: Sequence[str], limit: int) -> list[Stored]:
+        sql = (
+            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.status <> 'archived' "
+            f"AND r.{tallies.TRUSTED_AUTHORS} AND r.seq IN "
+            "(SELECT seq FROM record_key WHERE project_id = ?1 AND key IN (SELECT value FROM json_each(?2))) "
+            "ORDER BY r.at_us DESC, r.id DESC LIMIT ?3"
+        )
+        with self._reading() as connection:
+            return [Stored(*row) for row in connection.execute(sql, (project, json.dumps(list(keys)), limit))]
+
+    def decisions(self, project: str, task_id: str | None, limit: int) -> list[Stored]:
+        sql = (
+            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.kind = 'decision' AND r.status <> 'archived' "
+            "AND (?2 IS NULL OR r.task_id IS NULL OR r.task_id = ?2) ORDER BY r.at_us DESC, r.id DESC LIMIT ?3"
+        )
+        with self._reading() as connection:
+            return [Stored(*row) for row in connection.execute(sql, (project, task_id, limit))]
+
+    def rolled_back(self, project: str) -> set[str]:
+        with self._reading() as connection:
+            return tallies.rolled_back(connection, project)
+
+    def untrue_tallies(self, project: str) -> int:
+        with self._snapshot() as connection:
+            return tallies.count_differing(connection, project)
 
     # --- the file ---
 
@@ -327,7 +389,8 @@ class SqliteWriter(Writer):
         self._connection.executemany(
             "INSERT INTO record_text (rowid, terms) VALUES (?, ?)", [(seq, row.terms) for seq, row in numbered]
         )
-        self._insert_names([(seq, row) for seq, row in numbered if row.tags or row.files])
+        self._insert_names([(seq, row) for seq, row in numbered if row.tags or row.files or row.keys])
+        tallies.add(self._connection, [_taught(row) for _, row in numbered if row.lessons])
         result.added.extend([row.id for _, row in numbered])
         return result
 
@@ -358,6 +421,8 @@ class SqliteWriter(Writer):
                 self._connection.execute("INSERT INTO record_tag VALUES (?, ?, ?)", (seq, tag, row.project_id))
             for path in row.files:
                 self._connection.execute("INSERT INTO record_file VALUES (?, ?, ?)", (seq, path, row.project_id))
+            for key in row.keys:
+                self._connection.execute("INSERT INTO record_key VALUES (?, ?, ?)", (seq, key, row.project_id))
 
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
         added = []
@@ -380,10 +445,23 @@ class SqliteWriter(Writer):
         return _events_of(self._connection, project, record_id)
 
     def set_validation(self, project: str, record_id: str, status: str, validation: str | None) -> None:
+        before = self._taught(project, record_id)
         self._connection.execute(
             "UPDATE record SET status = ?, validation = ? WHERE project_id = ? AND id = ?",
             (status, validation, project, record_id),
         )
+        if before and before.lessons and before.status != status:
+            tallies.add(self._connection, [before._replace(status=status)])
+            tallies.take_back(self._connection, [before])
+
+    def _taught(self, project: str, record_id: str) -> Taught | None:
+        sql = f"SELECT r.author, r.status, {_STORED} FROM record r WHERE r.project_id = ? AND r.id = ?"
+        row = self._connection.execute(sql, (project, record_id)).get
+        if row is None:
+            return None
+        author, status, *stored = row
+        record = original_of(Stored(*stored))
+        return Taught(project, author, record.at_us, record.id, status, lessons_of(record))
 
     def rewrite(self, row: Row) -> None:
         run = self._connection.execute
@@ -401,22 +479,50 @@ class SqliteWriter(Writer):
         run("DELETE FROM record_text WHERE rowid = ?", (seq,))
         run("DELETE FROM record_tag WHERE seq = ?", (seq,))
         run("DELETE FROM record_file WHERE seq = ?", (seq,))
+        run("DELETE FROM record_key WHERE seq = ?", (seq,))
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         run = self._connection.execute
         erased = 0
+        unlearned: list[Taught] = []
         for record_id in record_ids:
             key = (project, record_id)
             seq = run("SELECT seq FROM record WHERE project_id = ? AND id = ?", key).get
             if seq is not None:
+                unlearned += self._taught_if_readable(project, record_id)
                 self._drop_derived(seq)
                 run("DELETE FROM record WHERE seq = ?", (seq,))
                 erased += 1
             run("DELETE FROM event WHERE project_id = ? AND record_id = ? AND kind <> 'forgotten'", key)
+        tallies.take_back(self._connection, unlearned)
         self.add_events(project, tombstones)
         if erased and self._index_remembers():
             run("INSERT INTO record_text (record_text) VALUES ('rebuild')")
         return erased
+
+    def _taught_if_readable(self, project: str, record_id: str) -> list[Taught]:
+        try:
+            taught = self._taught(project, record_id)
+        except DamagedError:  # it must still be possible to forget it; doctor finds what it taught, and rebuild corrects it
+            return []
+        return [taught] if taught else []
+
+    def recount(self, project: str) -> None:
+        tallies.recount(self._connection, project)
+
+    def known_keys(self, project: str, keys: Iterable[str]) -> set[str]:
+        sql = "SELECT DISTINCT key FROM record_key WHERE project_id = ? AND key IN (SELECT value FROM json_each(?))"
+        return {key for (key,) in self._connection.execute(sql, (project, json.dumps(list(keys))))}
+
+    def state(self, project: str, name: str) -> int:
+        value: int | None = self._connection.execute(
+            "SELECT value FROM state WHERE project_id = ? AND name = ?", (project, name)
+        ).get
+        return value or 0
+
+    def set_state(self, project: str, name: str, value: int) -> None:
+        sql = "INSERT INTO state VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+        self._connection.execute(sql, (project, name, value))
 
     def _index_remembers(self) -> bool:
         """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves. Whether there is a signpost
@@ -431,6 +537,10 @@ class SqliteWriter(Writer):
             if beginning and not any(term.encode().startswith(beginning) for (term,) in terms):
                 return True
         return False
+
+
+def _taught(row: Row) -> Taught:
+    return Taught(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
 
 
 def _get(connection: apsw.Connection, project: str, record_id: str) -> Stored | None:
@@ -450,6 +560,7 @@ _STRAYS: Final = (
     "SELECT count(*) FROM record_text WHERE rowid NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record_tag WHERE seq NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record_file WHERE seq NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record_key WHERE seq NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = r.id "
     "WHERE e.kind = 'forgotten'",
 )
@@ -473,6 +584,8 @@ def _where(project: str, filters: Filters) -> tuple[str, list[Any]]:
     """Conditions from our own constants; what the caller gave is bound, never written into the statement."""
     conditions = ["r.project_id = ?"]
     values: list[Any] = [project]
+    if filters.kind is None:
+        conditions.append("r.kind <> 'decision'")
     for column in _EQUAL_COLUMNS:
         value = getattr(filters, column)
         if value is not None:

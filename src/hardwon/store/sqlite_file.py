@@ -27,8 +27,9 @@ from hardwon.errors import (
 )
 from hardwon.store import files
 from hardwon.store.contract import Progress
-from hardwon.store.migrations import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+from hardwon.store.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
 from hardwon.store.rows import digest_of
+from hardwon.store.tallies import derive_knowledge
 
 _PAGE_BYTES: Final = 4096
 _LOG_KEPT_BYTES: Final = 64 * limits.MIB  # after a large transaction the log file is cut back to this
@@ -89,6 +90,7 @@ def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX) -> apsw.Connec
         "trusted_schema = OFF",
         "cell_size_check = ON",
         "temp_store = MEMORY",
+        f"cache_size = -{limits.PAGE_CACHE_BYTES // limits.KIB}",
         f"journal_size_limit = {_LOG_KEPT_BYTES}",
         f"max_page_count = {bytes_max // _PAGE_BYTES}",
     ):
@@ -209,6 +211,8 @@ def migrate(connection: apsw.Connection) -> None:
         try:
             if connection.pragma("user_version") < version:
                 connection.execute(MIGRATIONS[version - 1]).fetchall()
+                if version == KNOWLEDGE_SINCE:
+                    derive_knowledge(connection)
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", version)
             connection.execute("COMMIT")

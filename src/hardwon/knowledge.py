@@ -1,0 +1,406 @@
+"""What the memory knows, put together from the store's tallies and decisions by `learn`. Texts are looked up last, and only
+for what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any, Final, Literal, TypeVar
+
+from hardwon import limits
+from hardwon.errors import DamagedError
+from hardwon.fields import from_us, to_us
+from hardwon.learn.confidence import FixCounts, Odds, Share, fix_odds, shrink, tool_odds
+from hardwon.learn.consolidation import merged_items
+from hardwon.learn.failures import error_core, failure_hash
+from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, signature_keys
+from hardwon.learn.patterns import (
+    ModelInsights,
+    Pattern,
+    PatternKind,
+    RankedStrategy,
+    Solution,
+    Strategy,
+    TemporalPattern,
+    common_issues,
+    pattern_name,
+    performance_notes,
+    rank_strategies,
+    strategy_from,
+    temporal_patterns,
+)
+from hardwon.learn.rules import (
+    Card,
+    Rule,
+    ScoreHistory,
+    Thresholds,
+    Weighed,
+    believable_foreign,
+    card_from,
+    card_in,
+    holds_for_project,
+    project_rule,
+    ranked_cards,
+    rule_from,
+    rule_text,
+    score_history,
+    weigh,
+    written_rule,
+)
+from hardwon.learn.signatures import generate_issue_signature, issue_subject
+from hardwon.learn.support import Support, gather
+from hardwon.learn.trajectories import pairs_of
+from hardwon.model import ROUTES, AnyRecord, Decision, Episode, Fix, Issue, Trajectory
+from hardwon.recall.filters import Filters
+from hardwon.reports import SimilarIssues
+from hardwon.store.contract import Daily, Store
+from hardwon.store.rows import record_of
+
+T = TypeVar("T")
+
+_RULE_KINDS: Final[tuple[Literal["works", "avoid"], ...]] = ("works", "avoid")
+_TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
+_SIMILAR_CONSIDERED: Final = 200  # of each sort, the newest; successes among them come first
+_PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (("exact", "signature"), ("type", "type"))
+_STATE_ORDER: Final = {"active": 0, "candidate": 1, "retired": 2}
+
+
+class Knowledge:
+    """Everything that can be asked of one project."""
+
+    def __init__(self, store: Store, project: str, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._project = project
+        self._clock = clock
+
+    @property
+    def today(self) -> int:
+        return to_us(self._clock()) // DAY_US
+
+    def _daily(self, scope: str, key: str) -> list[Daily]:
+        return self._store.daily(self._project, scope, key)
+
+    def _supports(self, scope: str, key: str, same: Mapping[str, str] | None = None) -> dict[str, Support]:
+        return gather(self._all(scope, key), same)
+
+    def _first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
+        """The first thing that can be read off some records."""
+        for record_id in ids:
+            stored = self._store.get(self._project, record_id)
+            try:
+                found = read(record_of(stored)) if stored else None
+            except DamagedError:  # one unreadable record must not hide what the others say
+                continue
+            if found is not None:
+                return found
+        return None
+
+    # --- how likely ---------------------------------------------------------------------------------------------
+
+    def fix_odds(self, issue: Issue | None, model: str | None, issue_type: str | None, fixer: str | None) -> Odds:
+        of_subject = of_signature = None
+        if issue:
+            model, issue_type = issue.model, issue.issue_type
+            of_signature = self._daily("fix.signature", generate_issue_signature(issue))
+            subject = issue_subject(issue)
+            of_subject = self._daily("fix.subject", subject) if subject else None
+        of_model = None if model is None else self._daily("fix.model", model)
+        types = {} if issue_type is None else {issue_type: 1}
+        for counted in (*(of_model or ()), *(of_subject or ())):
+            name = counted.item.partition(BETWEEN_NAMES)[0]
+            types[name] = types.get(name, 0) + sum(counted.levels)
+        most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))[: limits.ISSUE_TYPES_TESTED_MAX]
+        counts = FixCounts(
+            everything=self._daily("fix", ""),
+            types={name: self._daily("fix.type", name) for name in most},
+            issue_type=issue_type,
+            model=of_model,
+            subject=of_subject,
+            signature=of_signature,
+        )
+        return fix_odds(counts, fixer, self.today)
+
+    def tool_odds(self, tool: str, task: str | None) -> Odds:
+        tools = {tool, *_TOOLS}
+        return tool_odds({name: self._daily("tool", name) for name in tools}, tool, task, self.today)
+
+    # --- fixes --------------------------------------------------------------------------------------------------
+
+    def strategies(
+        self, scope: str, key: str, usual_p: float, limit: int, *, issue_type: str | None = None, successful: bool = False
+    ) -> list[Strategy]:
+        """Ranked; of a model, whose items name an issue type as well, those of one type or of all."""
+        found = self._store.tallies(self._project, f"strategy.{scope}", key, limits.ITEMS_CONSIDERED_MAX)
+        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in found)
+        same = gather(tally._replace(item=strategy) for (about, _, strategy), tally in named if issue_type in (None, about))
+        ranked: Iterable[RankedStrategy] = rank_strategies(same.values(), usual_p, self.today)
+        if successful:
+            ranked = (each for each in ranked if each.share.verified)
+        return list(islice(filter(None, map(self._worded_strategy, ranked)), limit))
+
+    def _worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
+        fix = self._first(ranked.support.evidence, _fix_of)
+        return strategy_from(ranked, fix) if fix else None
+
+    def patterns(self, limit: int) -> list[Pattern]:
+        """The most frequent are found first, then each is looked into."""
+        found: list[tuple[PatternKind, str, dict[str, Support]]] = [
+            (kind, key, self._supports(f"fix.{scope}", key))
+            for kind, scope in _PATTERN_SCOPES
+            for key in self._store.most_counted(self._project, f"fix.{scope}", limit)
+        ]
+        for model in self._store.most_counted(self._project, "fix.model", limit):
+            by_type: dict[str, list[Tally]] = {}
+            for tally in self._all("fix.model", model):
+                by_type.setdefault(tally.item.partition(BETWEEN_NAMES)[0], []).append(tally)
+            found += [("model", model, gather(tallies)) for _, tallies in sorted(by_type.items())]
+        found.sort(key=lambda each: (-sum(support.records for support in each[2].values()), each[0], each[1]))
+        return list(islice(filter(None, (self._pattern(*each) for each in found)), limit))
+
+    def _all(self, scope: str, key: str) -> list[Tally]:
+        return self._store.tallies(self._project, scope, key, limits.ITEMS_CONSIDERED_MAX)
+
+    def _pattern(self, kind: PatternKind, key: str, supports: Mapping[str, Support]) -> Pattern | None:
+        newest = max((pair for support in supports.values() for pair in support.newest), default=None)
+        fix = self._first([newest[1]] if newest else [], _fix_of)
+        if newest is None or fix is None:
+            return None
+        issue, model = fix.issue, None if kind == "type" else fix.issue.model
+        odds = self.fix_odds(issue if kind == "exact" else None, model, issue.issue_type, None)
+        counted = Share.of((tally for support in supports.values() for tally in support.tallies), self.today)
+        signature = key if kind == "exact" else generate_issue_signature(issue)
+        scope = {"exact": "signature", "model": "model", "type": "type"}[kind]
+        of_type = issue.issue_type if kind == "model" else None
+        best = self.strategies(scope, key, odds.p_success, 1, issue_type=of_type, successful=True)
+        return Pattern(
+            name=pattern_name(kind, issue.issue_type, model, signature),
+            kind=kind,
+            issue_type=issue.issue_type,
+            model=model,
+            signature=signature,
+            success_count=counted.verified,
+            failure_count=counted.attempts - counted.verified,
+            applied_count=counted.applied,
+            p_success=odds.p_success,
+            interval=odds.interval,
+            last_seen=from_us(newest[0]),
+            best_fix=best[0] if best else None,
+        )
+
+    def temporal_patterns(self) -> list[TemporalPattern]:
+        types = self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
+        return temporal_patterns(
+            {name: self._daily("fix.type", name) for name in types}, {name: self._daily("fix.hour", name) for name in types}
+        )
+
+    def model_insights(self, name: str) -> ModelInsights:
+        supports = self._supports("fix.model", name)
+        tallies = [tally for support in supports.values() for tally in support.tallies]
+        share = Share.of(tallies, self.today)
+        odds = self.fix_odds(None, name, None, None)
+        issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
+        elsewhere = {issue: Share.of(self._daily("fix.type", issue), self.today) for issue, _ in issues}
+        fixes = self.strategies("model", name, odds.p_success, limits.ISSUES_OF_MODEL_MAX, successful=True)
+        return ModelInsights(
+            model_name=name,
+            total_tests=share.attempts,
+            success_rate=share.verified / share.attempts if share.attempts else 0.0,
+            odds=odds,
+            common_issues=tuple(issues),
+            effective_fixes=tuple(fixes),
+            performance_notes=tuple(performance_notes(name, tallies, elsewhere, self.today)),
+            last_updated=from_us(max(support.last_us for support in supports.values())) if supports else None,
+        )
+
+    def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
+        untrusted = self._store.rolled_back(self._project)
+        exact = [record_of(stored) for stored in self._store.by_key(self._project, signature_keys(issue), _SIMILAR_CONSIDERED)]
+        model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type), untrusted)
+        of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type), untrusted)
+        return SimilarIssues(*(_successes_first(found)[:limit] for found in (exact, model, of_type)))
+
+    def _newest(self, filters: Filters, untrusted: set[str], limit: int = _SIMILAR_CONSIDERED) -> list[AnyRecord]:
+        """The newest records that pass and that count: neither archived nor of a source that was rolled back."""
+        found = map(record_of, self._store.page(self._project, filters, None, limit))
+        return [
+            record
+            for record in found
+            if record.metadata.validation.status != "archived" and record.metadata.source.author not in untrusted
+        ]
+
+    # --- rules, cards, scores -----------------------------------------------------------------------------------
+
+    def decisions(self, task_id: str | None) -> list[Decision]:
+        """Of a task and of the whole project (None: of every task), newest first."""
+        stored = self._store.decisions(self._project, task_id, limits.DECISIONS_MAX)
+        return [record for record in map(record_of, stored) if isinstance(record, Decision)]
+
+    def weighed_rules(self, task_id: str, decisions: Sequence[Decision]) -> list[Weighed]:
+        """What the task's own episodes say, without texts."""
+        own = [decision for decision in decisions if decision.task_id == task_id and in_effect(decision)]
+        same = merged_items(own)
+        retired = retired_days(own)
+        thresholds = self._thresholds(task_id)
+        weighed: list[Weighed] = []
+        for kind in _RULE_KINDS:
+            supports = self._supports(kind, task_id, same).values()
+            weighed += weigh(kind, task_id, supports, thresholds, retired, self.today)
+        return weighed
+
+    def _thresholds(self, task_id: str) -> Thresholds:
+        days = [counted.levels for counted in self._daily("score", task_id)]
+        return Thresholds.of([sum(level) for level in zip(*days, strict=True)] if days else [])
+
+    def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
+        """The rule as the newest episode that shows it words it."""
+        items = {weighed.support.item, *(item for item, leader in same.items() if leader == weighed.support.item)}
+        return self._first(
+            weighed.support.evidence,
+            lambda record: rule_text(record, weighed.kind, items) if isinstance(record, Episode) else None,
+        )
+
+    def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
+        decisions = self.decisions(task_id)
+        rules = self._project_rules(decisions)
+        rules += [written_rule(each) for each in decisions if each.action == "rule" and each.task_id in (None, task_id)]
+        if task_id is not None:
+            rules += self._task_rules(task_id, decisions, state, limit)
+        wanted = [rule for rule in rules if state in (None, rule.state)]
+        wanted.sort(key=lambda rule: (_STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful, rule.id))
+        return wanted[:limit]
+
+    def _task_rules(self, task_id: str, decisions: Sequence[Decision], state: str | None, limit: int) -> list[Rule]:
+        same = merged_items(each for each in decisions if each.task_id == task_id and in_effect(each))
+        weighed = sorted(self.weighed_rules(task_id, decisions), key=lambda each: each.order)
+        found: list[Rule] = []
+        for each in weighed:
+            text = self.worded(each, same) if state in (None, each.state) else None
+            found += [rule_from(each, text)] if text else []
+            if len(found) == limit:
+                break
+        return found
+
+    def _project_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
+        promoted: dict[str, dict[str, None]] = {}
+        for decision in decisions:
+            if decision.action == "promote" and in_effect(decision):
+                promoted.setdefault(decision.target, {}).update(dict.fromkeys(decision.tasks))
+        found = []
+        for target, tasks in promoted.items():
+            kind, _, item = target.partition(":")
+            supports = self.across_tasks(kind, item, tasks)  # type: ignore[arg-type]
+            if holds_for_project(supports):
+                text = next(filter(None, (self.worded(each, {}) for each in supports)), None)
+                found += [project_rule(supports, text)] if text else []
+        return found
+
+    def across_tasks(self, kind: Literal["works", "avoid"], item: str, tasks: Iterable[str]) -> list[Weighed]:
+        """What several tasks say about one lesson."""
+        found: list[Weighed] = []
+        for task in tasks:
+            supports = gather(self._store.tallies_of_item(self._project, kind, task, item)).values()
+            found += weigh(kind, task, supports, self._thresholds(task), {}, self.today) if supports else []
+        return found
+
+    def cards(self, task_id: str | None, limit: int) -> list[Card]:
+        tasks = (
+            [task_id] if task_id is not None else self._store.most_counted(self._project, "card", limits.TASKS_CONSIDERED_MAX)
+        )
+        cards: list[Card] = []
+        weights: dict[str, float] = {}
+        for task in tasks:
+            for support in self._card_supports(task):
+                said = self._first(support.evidence, partial(_card_of, support.item))
+                if said:
+                    cards.append(card_from(support, task, said))
+                    weights[support.item] = support.weight(self.today)
+        return ranked_cards(cards, weights)[:limit]
+
+    def _card_supports(self, task: str) -> list[Support]:
+        own = self._supports("card", task)
+        for item, support in self._supports("card.foreign", task).items():
+            if item in own or believable_foreign(support):
+                whole = own.setdefault(item, Support(item))
+                for tally in support.tallies:
+                    whole.add(tally)
+        return list(own.values())
+
+    def scores(self, task_id: str) -> ScoreHistory:
+        support = self._supports("score", task_id).get("", Support(""))
+        untrusted = self._store.rolled_back(self._project)
+        newest = self._newest(Filters(kind="episode", task_id=task_id), untrusted, limits.SCORES_SHOWN_MAX)
+        recent = [record.score for record in reversed(newest) if isinstance(record, Episode)]
+        return score_history(task_id, support, recent)
+
+    # --- diagnoses and solutions --------------------------------------------------------------------------------
+
+    def solutions(self, error: str | None, limit: int) -> list[Solution]:
+        hashes = (
+            [failure_hash(error)]
+            if error is not None
+            else self._store.most_counted(self._project, "pair", limits.TASKS_CONSIDERED_MAX)
+        )
+        found: list[Solution] = []
+        for diagnosis in hashes:
+            for support in self._supports("pair", diagnosis).values():
+                solution = self._solution(diagnosis, support)
+                found += [solution] if solution else []
+        found.sort(key=lambda each: (-each.p_helped, -each.tried, -each.last_tried.timestamp(), each.action))
+        return found[:limit]
+
+    def _solution(self, diagnosis: str, support: Support) -> Solution | None:
+        said = self._first(support.evidence, partial(_words_of_pair, diagnosis, support.item))
+        if not said:
+            return None
+        helped = support.levels[HELPED]
+        share = Share(weight=support.records, weight_verified=helped)
+        return Solution(
+            diagnosis=said[0],
+            failure_hash=diagnosis,
+            action=said[1],
+            tried=support.records,
+            helped=helped,
+            p_helped=shrink(share, 0.5, 2.0),
+            last_tried=from_us(support.last_us),
+            evidence=tuple(support.evidence),
+        )
+
+
+def in_effect(decision: Decision) -> bool:
+    """Whether a decision counts: not one that came in from a file and that nobody looked at."""
+    return decision.metadata.validation.status in ("verified", "published")
+
+
+def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:
+    """For every retired lesson the last day it had been seen by then: evidence of a later day brings it back."""
+    days: dict[str, int] = {}
+    for decision in decisions:
+        if decision.action == "retire" and decision.replacement.isdecimal():
+            days[decision.target] = max(days.get(decision.target, -1), int(decision.replacement))
+    return days
+
+
+def _fix_of(record: AnyRecord) -> Fix | None:
+    return record if isinstance(record, Fix) else None
+
+
+def _card_of(item: str, record: AnyRecord) -> Any:
+    return card_in(record, [item]) if isinstance(record, Episode) else None
+
+
+def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str] | None:
+    """What the error was, and what was done, in the words of one trajectory."""
+    if isinstance(record, Trajectory):
+        for pair, number in pairs_of(record):
+            if (pair.diagnosis, pair.action) == (diagnosis, action):
+                seen = (step.observation for step in reversed(record.steps[:number]))
+                core = next((error_core(text) for text in seen if failure_hash(text) == diagnosis), "")
+                return core, " ".join(record.steps[number].action.split())[: limits.LESSON_CHARS_MAX]
+    return None
+
+
+def _successes_first(records: Iterable[AnyRecord]) -> list[Fix]:
+    fixes = [record for record in records if isinstance(record, Fix)]
+    return sorted(fixes, key=lambda fix: (not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id))

@@ -1,0 +1,1 @@
+"""Experience becomes knowledge. Pure functions: values in, values out."""

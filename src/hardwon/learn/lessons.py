@@ -1,0 +1,296 @@
+"""What one record teaches, as things to count.
+
+Knowledge is kept as tallies: how often something was seen, per UTC day and author, at each level of outcome. Counting
+commutes, so any order of arrival, any merge and any rebuild give the same knowledge, and whatever is shown (shares, decay,
+thresholds, the best, the latest) is worked out when it is read.
+
+scope            key                item        level                        asked by
+tool             tool               task or ""  outcome                      odds(tool=…, task=…)
+fix              ""                 fixer       outcome                      odds(), odds(fixer=…)
+fix.type         issue type         fixer       outcome                      odds, patterns
+fix.model        model              type, fixer outcome                      odds, patterns, model_insights
+fix.subject      subject            type, fixer outcome                      odds
+fix.signature    signature          fixer       outcome                      odds, patterns
+fix.hour         issue type         hour (UTC)  outcome; on no day           temporal patterns
+strategy.type    issue type         strategy    outcome                      strategies, best fix
+strategy.model   model              type, strategy  outcome                  model_insights, best fix
+strategy.signature  signature       strategy    outcome                      best fix
+episode          ""                 ""          0                            when to consolidate
+score            task               ""          level of the score           score history, thresholds
+works, avoid     task               text        level of the score           rules
+card             task               card        level of the score           cards
+card.foreign     task               card        level of the score           cards that an episode of another task reported
+pair             failure hash       action      HELPED or NOT_HELPED         solutions
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from hardwon import limits
+from hardwon.learn.canonical import canonical, key_of
+from hardwon.learn.failures import failure_hash
+from hardwon.learn.signatures import fix_history_signature, generate_issue_signature, issue_subject
+from hardwon.learn.trajectories import errors_of, pairs_of
+from hardwon.model import Decision, Episode, Experience, Fix, Issue, MistakeCard, Record, Status, Trajectory
+
+DAY_US: Final = 86_400_000_000
+FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
+NOT_HELPED, HELPED = 0, 1
+LEVELS: Final = 10
+_SCORE_LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 0.95)
+"""Where a level of score begins. 0.50 and 0.85, the thresholds of training memory, begin one each."""
+
+MILLIONTHS: Final = 1_000_000
+BETWEEN_NAMES: Final = "\n"  # no name contains it
+
+TEACHING_STATUSES: Final[tuple[Status, ...]] = ("hypothesis", "verified", "published")
+VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
+
+
+class Lesson(NamedTuple):
+    """One thing to count. `value` is a score in millionths, 0 where there is none."""
+
+    scope: str
+    key: str
+    item: str
+    level: int
+    value: int
+
+
+class Tally(NamedTuple):
+    """How often a lesson was taught on one day by one author, at each level. `best` is the greatest value; `last_us` and
+    `last_id` are of the newest record that taught it."""
+
+    scope: str
+    key: str
+    item: str
+    day: int
+    author: str
+    vouched: int
+    total: int
+    best: int
+    last_us: int
+    last_id: str
+    levels: tuple[int, ...]
+
+    @property
+    def times(self) -> int:
+        return sum(self.levels)
+
+
+KIND_OF_SCOPE: Final[Mapping[str, str]] = {
+    "tool": "experience",
+    "pair": "trajectory",
+    **dict.fromkeys(("episode", "score", "works", "avoid", "card", "card.foreign"), "episode"),
+    **dict.fromkeys(("fix", "fix.type", "fix.model", "fix.subject", "fix.signature", "fix.hour"), "fix"),
+    **dict.fromkeys(("strategy.type", "strategy.model", "strategy.signature"), "fix"),
+}
+"""Which kind of record teaches in a scope; each scope is taught by one kind."""
+
+
+TIMELESS_SCOPE: Final = "fix.hour"
+"""Counted under day 0 and without its newest record: an hour of the day is asked for all days together."""
+
+
+def level_of_score(score: float) -> int:
+    return bisect_right(_SCORE_LEVELS, score)
+
+
+def lessons_of(record: Record) -> tuple[Lesson, ...]:
+    """Everything the record teaches. What it is worth (its status, its author, its day) is counted with it."""
+    teach = _TEACHERS.get(record.kind)
+    return teach(record) if teach else ()
+
+
+# --- experiences ------------------------------------------------------------------------------------------------
+
+
+def _of_experience(record: Experience) -> tuple[Lesson, ...]:
+    if record.outcome not in ("success", "failure"):
+        return ()
+    extra = record.extra
+    task = extra.get("task_id") or extra.get("task_type") or ""
+    return _of_tool(record.tool or "", task if isinstance(task, str) else "", record.outcome == "success")
+
+
+@lru_cache(maxsize=1024)
+def _of_tool(tool: str, task: str, succeeded: bool) -> tuple[Lesson, ...]:
+    level = SUCCEEDED if succeeded else FAILED
+    task = " ".join(task.split())[: limits.NAME_CHARS_MAX]
+    return tuple(Lesson("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
+
+
+# --- fixes ------------------------------------------------------------------------------------------------------
+
+
+def _of_fix(fix: Fix) -> tuple[Lesson, ...]:
+    issue, fixer = fix.issue, fix.fixer_type
+    level = SUCCEEDED if fix.succeeded else APPLIED if fix.fix_success else FAILED
+    signature = generate_issue_signature(issue)
+    counted = [
+        ("fix", "", fixer),
+        ("fix.type", issue.issue_type, fixer),
+        ("fix.model", issue.model, issue.issue_type + BETWEEN_NAMES + fixer),
+        ("fix.signature", signature, fixer),
+        ("fix.hour", issue.issue_type, f"{fix.metadata.context.timestamp.astimezone(UTC).hour:02}"),
+    ]
+    subject = issue_subject(issue)
+    if subject:
+        counted.append(("fix.subject", subject, issue.issue_type + BETWEEN_NAMES + fixer))
+    strategy = strategy_key(fix)
+    if strategy:
+        counted += [
+            ("strategy.type", issue.issue_type, strategy),
+            ("strategy.model", issue.model, issue.issue_type + BETWEEN_NAMES + strategy),
+            ("strategy.signature", signature, strategy),
+        ]
+    return tuple(Lesson(scope, key, item, level, 0) for scope, key, item in counted)
+
+
+def strategy_key(fix: Fix) -> str:
+    """What was done about the issue: the commands, else the analysis. Empty where the fix tells neither."""
+    commands = [" ".join(command.split()) for command in fix.fix_commands if command.strip()]
+    if commands:
+        return key_of("commands", *commands)
+    analysis = canonical(fix.analysis)
+    return key_of("analysis", analysis) if analysis else ""
+
+
+# --- episodes ---------------------------------------------------------------------------------------------------
+
+
+def _of_episode(episode: Episode) -> tuple[Lesson, ...]:
+    task, value = episode.task_id, round(episode.score * MILLIONTHS)
+    counted: dict[tuple[str, str, str], None] = {("score", task, ""): None}
+    for scope, texts in (("works", episode.successes), ("avoid", episode.mistakes)):
+        items = dict.fromkeys(rule_key(text) for text in texts[: limits.LESSONS_PER_RECORD_MAX])
+        counted |= {(scope, task, item): None for item in items if item}
+    for card in episode.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]:
+        about = card.task_id or task
+        counted["card" if about == task else "card.foreign", about, card_key(card, task)] = None
+    level = level_of_score(episode.score)
+    episodes = Lesson("episode", "", "", 0, 0)
+    return (episodes, *(Lesson(scope, key, item, level, value) for scope, key, item in counted))
+
+
+def rule_key(text: str) -> str:
+    said = canonical(text)
+    return key_of("rule", said) if said else ""
+
+
+def card_key(card: MistakeCard, task_id: str) -> str:
+    """Cards of the same mistake by the same worker with the same right decision are one card."""
+    return key_of("card", card.mistake_type, card.task_id or task_id, card.worker_id or "", card.correct_decision or "")
+
+
+# --- trajectories -----------------------------------------------------------------------------------------------
+
+
+def _of_trajectory(trajectory: Trajectory) -> tuple[Lesson, ...]:
+    return tuple(
+        Lesson("pair", pair.diagnosis, pair.action, HELPED if pair.helped else NOT_HELPED, 0)
+        for pair, _ in pairs_of(trajectory)
+    )
+
+
+_TEACHERS: Final[Mapping[str, Callable[..., tuple[Lesson, ...]]]] = {
+    "experience": _of_experience,
+    "fix": _of_fix,
+    "episode": _of_episode,
+    "trajectory": _of_trajectory,
+}
+
+
+# --- exact keys -------------------------------------------------------------------------------------------------
+
+
+def keys_of(record: Record) -> tuple[str, ...]:
+    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in it."""
+    keys = set(_own_keys(record))
+    given = record.metadata.validation.failure_hash
+    if given:
+        keys.add(f"failure:{given}")
+    return tuple(sorted(keys))
+
+
+KEYED_KINDS: Final = frozenset({"fix", "trajectory", "decision"})
+"""Kinds that have keys of their own; any kind has one where its envelope names a failure."""
+
+
+def _own_keys(record: Record) -> Iterator[str]:
+    if isinstance(record, Fix):
+        yield from signature_keys(record.issue)
+        if record.issue.error_output and record.issue.error_output.strip():
+            yield f"failure:{failure_hash(record.issue.error_output)}"
+    elif isinstance(record, Trajectory):
+        found = dict.fromkeys(filter(None, errors_of(record.steps[-limits.STEPS_LEARNED_MAX :])))
+        yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
+    elif isinstance(record, Decision):
+        yield decision_key(record)
+
+
+def signature_keys(issue: Issue) -> list[str]:
+    """Ours and the fix-history document's: an exact match is a match of either."""
+    return [f"signature:{sign(issue)}" for sign in (generate_issue_signature, fix_history_signature)]
+
+
+def decision_key(decision: Decision) -> str:
+    """Two decisions of the same key decide the same."""
+    if decision.action == "rollback":
+        return f"rollback:{decision.target}"
+    text = rule_key(decision.text) if decision.action == "rule" else ""
+    pair = sorted((decision.target, decision.replacement))
+    return f"{decision.action}:{key_of(decision.task_id, text, *pair)}"
+
+
+# --- adding up --------------------------------------------------------------------------------------------------
+
+
+class Taught(NamedTuple):
+    """A record's lessons with what they are counted under."""
+
+    project_id: str
+    author: str
+    at_us: int
+    id: str
+    status: str
+    lessons: tuple[Lesson, ...]
+
+
+TallyKey = tuple[str, str, str, str, int, str]
+"""project, scope, key, item, day, author"""
+
+_NONE: Final = [0] * LEVELS
+_FIRST_LEVEL: Final = 5  # where the levels begin among a tally's figures
+
+
+def add_up(taught: Iterable[Taught]) -> dict[TallyKey, list[Any]]:
+    """The tallies of some records: under each key [vouched, total, best, last_us, last_id, times at level 0, at level 1 …]."""
+    tallies: dict[TallyKey, list[Any]] = {}
+    for project, author, at_us, record_id, status, lessons in taught:
+        if not lessons or status not in TEACHING_STATUSES:
+            continue
+        vouched = int(status in VOUCHED_STATUSES)
+        day = at_us // DAY_US
+        for scope, key, item, level, value in lessons:
+            if scope == TIMELESS_SCOPE:
+                place, last = (project, scope, key, item, 0, author), (0, "")
+            else:
+                place, last = (project, scope, key, item, day, author), (at_us, record_id)
+            known = tallies.get(place)
+            if known is None:
+                known = tallies[place] = [vouched, value, value, *last, *_NONE]
+            else:
+                known[0] += vouched
+                known[1] += value
+                if value > known[2]:
+                    known[2] = value
+                if last > (known[3], known[4]):
+                    known[3:_FIRST_LEVEL] = last
+            known[_FIRST_LEVEL + level] += 1
+    return tallies

@@ -1,0 +1,350 @@
+"""Rules, mistake cards and score histories: what episodes teach about a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Final, Literal
+
+from hardwon import limits
+from hardwon.fields import from_us
+from hardwon.learn import beta
+from hardwon.learn.lessons import DAY_US, MILLIONTHS, card_key, level_of_score, rule_key
+from hardwon.learn.support import Support
+from hardwon.model import Decision, Episode, MistakeCard
+
+RuleKind = Literal["works", "avoid", "written"]
+RuleState = Literal["candidate", "active", "retired"]
+
+HIGH_LEVEL: Final = level_of_score(0.85)
+LOW_LEVEL: Final = level_of_score(0.50)
+"""Training memory's thresholds: at least 0.85 is good, below 0.50 is bad."""
+
+_QUARTER: Final = 0.25
+_CHANCE_MAX: Final = 0.05  # a share of good episodes this unlikely by chance speaks for a rule, however small it is
+_MARKS: Final[Mapping[str, str]] = {"works": "[WORKS] ", "avoid": "[AVOID] ", "written": ""}
+_STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired": 2}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Something to do or to avoid. `helpful` and `harmful` are the episodes that speak for it and against it: with something
+    that works, those that ended well and badly; with something to avoid, the other way round. `task_id` None: it holds for
+    the whole project. `sources` are the authors of its episodes."""
+
+    id: str
+    kind: RuleKind
+    text: str
+    task_id: str | None
+    state: RuleState
+    episodes: int
+    sources: tuple[str, ...]
+    tasks: tuple[str, ...]
+    helpful: int
+    harmful: int
+    vouched: int
+    mean_score: float | None
+    first_seen: date
+    last_seen: datetime
+    evidence: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return _MARKS[self.kind] + self.text
+
+
+# --- what counts as good and bad --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Levels from which on an episode of a task is good, and up to which it is bad. Once the task has some history, its own
+    best and worst quarters count as well, so that a weak agent learns from the best it can do, and a strong one from its
+    worst."""
+
+    episodes: int = 0
+    good_from: int = HIGH_LEVEL
+    bad_below: int = LOW_LEVEL
+    good_share: float = 0.0
+    bad_share: float = 0.0
+
+    @classmethod
+    def of(cls, levels: Sequence[int]) -> Thresholds:
+        """From the number of the task's episodes at each level of score."""
+        episodes = sum(levels)
+        good_from, bad_below = HIGH_LEVEL, LOW_LEVEL
+        if episodes >= limits.RELATIVE_EPISODES_MIN:
+            upper = len(levels) - 1 - _quarter(levels[::-1])
+            lower = _quarter(levels)
+            if lower < upper:
+                good_from = min(good_from, upper)
+                bad_below = min(max(bad_below, lower + 1), good_from)
+        good, bad = sum(levels[good_from:]), sum(levels[:bad_below])
+        return cls(episodes, good_from, bad_below, good / max(episodes, 1), bad / max(episodes, 1))
+
+    def good(self, levels: Sequence[int]) -> int:
+        return sum(levels[self.good_from :])
+
+    def bad(self, levels: Sequence[int]) -> int:
+        return sum(levels[: self.bad_below])
+
+
+def _quarter(levels: Sequence[int]) -> int:
+    """The level at which a quarter of the episodes is reached, from the beginning."""
+    reached, wanted = 0, _QUARTER * sum(levels)
+    for level, count in enumerate(levels):
+        reached += count
+        if reached >= wanted:
+            return level
+    return len(levels) - 1
+
+
+# --- rules ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A rule before its text is looked up."""
+
+    kind: Literal["works", "avoid"]
+    task_id: str
+    support: Support
+    helpful: int
+    harmful: int
+    state: RuleState
+    strength: float
+
+    @property
+    def order(self) -> tuple[int, float, int, str]:
+        return _STATE_ORDER[self.state], -self.strength, -self.support.last_us, self.support.item
+
+
+def weigh(
+    kind: Literal["works", "avoid"],
+    task_id: str,
+    supports: Iterable[Support],
+    thresholds: Thresholds,
+    retired_on: Mapping[str, int],
+    today: int,
+) -> list[Weighed]:
+    """Every lesson of a task that at least one episode speaks for. `retired_on`: the day on which consolidation retired an
+    item; evidence of a later day brings it back."""
+    weighed = []
+    for support in supports:
+        good, bad = thresholds.good(support.levels), thresholds.bad(support.levels)
+        helpful, harmful = (good, bad) if kind == "works" else (bad, good)
+        if not helpful:
+            continue
+        usual = thresholds.good_share if kind == "works" else thresholds.bad_share
+        state = rule_state(helpful, harmful, usual)
+        last_day = support.last_us // DAY_US
+        if retired_on.get(support.item, -1) >= last_day:
+            state = "retired"
+        share = (helpful + 1) / (helpful + harmful + 2)
+        weighed.append(Weighed(kind, task_id, support, helpful, harmful, state, share * support.weight(today)))
+    return sorted(weighed, key=lambda each: each.order)
+
+
+def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:
+    """Active once enough episodes speak for it and either most of those that say anything do, or more do than chance allows
+    where the usual share is `usual_share`. Retired when enough spoke and it turned out to make no difference."""
+    spoke = helpful + harmful
+    convincing = 2 * helpful >= spoke or beta.at_least(helpful, spoke, min(max(usual_share, 0.01), 0.99)) < _CHANCE_MAX
+    if helpful >= limits.RULE_EPISODES_MIN and convincing:
+        return "active"
+    if spoke >= 2 * limits.RULE_EPISODES_MIN and not convincing:
+        return "retired"
+    return "candidate"
+
+
+def holds_for_project(supports: Sequence[Weighed]) -> bool:
+    """Whether a lesson learned in several tasks may be shown in others: active in enough of them, from enough distinct
+    sources, and somebody vouched for an episode that shows it. Reports that nobody checked never get that far."""
+    active = [each for each in supports if each.state == "active"]
+    authors = {author for each in active for author in each.support.authors}
+    vouched = sum(each.support.vouched for each in active)
+    return (
+        len({each.task_id for each in active}) >= limits.RULE_TASKS_MIN
+        and len(authors) >= limits.RULE_SOURCES_MIN
+        and vouched > 0
+    )
+
+
+def rule_from(weighed: Weighed, text: str) -> Rule:
+    return _rule(weighed, weighed.support, weighed.task_id, weighed.helpful, weighed.harmful, text)
+
+
+def project_rule(supports: Sequence[Weighed], text: str) -> Rule:
+    """One rule from what several tasks say. Only for lessons that hold for the project."""
+    active = [each for each in supports if each.state == "active"]
+    whole = Support(active[0].support.item)
+    for each in active:
+        for tally in each.support.tallies:
+            whole.add(tally)
+    helpful, harmful = sum(each.helpful for each in active), sum(each.harmful for each in active)
+    return _rule(active[0], whole, None, helpful, harmful, text)
+
+
+def _rule(weighed: Weighed, support: Support, task_id: str | None, helpful: int, harmful: int, text: str) -> Rule:
+    return Rule(
+        id=support.item,
+        kind=weighed.kind,
+        text=text,
+        task_id=task_id,
+        state=weighed.state,
+        episodes=support.records,
+        sources=tuple(sorted(support.authors)),
+        tasks=tuple(sorted(support.keys)),
+        helpful=helpful,
+        harmful=harmful,
+        vouched=support.vouched,
+        mean_score=support.mean,
+        first_seen=_date(support.first_day),
+        last_seen=from_us(support.last_us),
+        evidence=tuple(support.evidence),
+    )
+
+
+def written_rule(decision: Decision) -> Rule:
+    """A rule that somebody, or an LLM, wrote down: a candidate until it is verified."""
+    at = decision.metadata.context.timestamp
+    trusted = decision.metadata.validation.status in ("verified", "published")
+    return Rule(
+        id=decision.id,
+        kind="written",
+        text=decision.text,
+        task_id=decision.task_id,
+        state="active" if trusted else "candidate",
+        episodes=len(decision.evidence),
+        sources=(decision.metadata.source.author,),
+        tasks=(decision.task_id,) if decision.task_id else (),
+        helpful=0,
+        harmful=0,
+        vouched=int(trusted),
+        mean_score=None,
+        first_seen=at.date(),
+        last_seen=at,
+        evidence=tuple(decision.evidence[: limits.EVIDENCE_SHOWN_MAX]),
+    )
+
+
+def rule_text(episode: Episode, kind: str, items: Iterable[str]) -> str | None:
+    """How the episode words one of these lessons."""
+    wanted = set(items)
+    for text in episode.successes if kind == "works" else episode.mistakes:
+        if rule_key(text) in wanted:
+            return " ".join(text.split())[: limits.LESSON_CHARS_MAX]
+    return None
+
+
+def _date(day: int) -> date:
+    return date(1970, 1, 1) + timedelta(days=day)
+
+
+# --- cards ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Card:
+    """A mistake that episodes reported, with the decision that would have been right, as the newest of them words it.
+    `seen_count` counts episodes."""
+
+    id: str
+    mistake_type: str
+    task_id: str
+    worker_id: Any
+    bad_decision: Any
+    correct_decision: Any
+    evidence: str
+    lesson: str
+    seen_count: int
+    sources: tuple[str, ...]
+    mean_score: float
+    first_seen: date
+    last_seen: datetime
+    records: tuple[str, ...]
+
+
+def card_from(support: Support, task_id: str, said: MistakeCard) -> Card:
+    return Card(
+        id=support.item,
+        mistake_type=said.mistake_type,
+        task_id=task_id,
+        worker_id=said.worker_id,
+        bad_decision=said.bad_decision,
+        correct_decision=said.correct_decision,
+        evidence=said.evidence,
+        lesson=said.lesson,
+        seen_count=support.records,
+        sources=tuple(sorted(support.authors)),
+        mean_score=support.mean,
+        first_seen=_date(support.first_day),
+        last_seen=from_us(support.last_us),
+        records=tuple(support.evidence),
+    )
+
+
+def card_in(episode: Episode, items: Iterable[str]) -> MistakeCard | None:
+    """How the episode words one of these cards; the last word counts."""
+    wanted = set(items)
+    found = [card for card in episode.mistake_cards if card_key(card, episode.task_id) in wanted]
+    return found[-1] if found else None
+
+
+def believable_foreign(support: Support) -> bool:
+    """Whether a card that an episode of another task reported may be shown: not on one unchecked source's word."""
+    return support.vouched > 0 or len(support.authors) >= limits.RULE_SOURCES_MIN
+
+
+def ranked_cards(cards: Iterable[Card], weights: Mapping[str, float]) -> list[Card]:
+    """By how often they were seen of late, the types taking turns: however often one type comes up, the best card of every
+    other type stands before its second."""
+    by_type: dict[str, list[Card]] = {}
+    for card in sorted(cards, key=lambda card: (-weights[card.id], -card.last_seen.timestamp(), card.id)):
+        by_type.setdefault(card.mistake_type, []).append(card)
+    turns = max(map(len, by_type.values()), default=0)
+    return [same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)]
+
+
+# --- scores -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScoreHistory:
+    """How a task went. `trend` is how much better the newer half of `recent` (oldest first) is than the older half;
+    `direction` says `flat` where the scores' own noise explains it."""
+
+    task_id: str
+    episodes: int
+    mean: float | None
+    best: float | None
+    trend: float
+    direction: Literal["rising", "falling", "flat"]
+    recent: tuple[float, ...]
+
+
+def score_history(task_id: str, support: Support, recent: Sequence[float]) -> ScoreHistory:
+    trend, noise = _trend(recent)
+    direction: Literal["rising", "falling", "flat"] = "flat"
+    if abs(trend) > 2 * noise:
+        direction = "rising" if trend > 0 else "falling"
+    return ScoreHistory(
+        task_id,
+        support.records,
+        support.mean if support.records else None,
+        support.best / MILLIONTHS if support.records else None,
+        trend,
+        direction,
+        tuple(recent),
+    )
+
+
+def _trend(scores: Sequence[float]) -> tuple[float, float]:
+    """The difference of the halves' means, and its standard error."""
+    half = len(scores) // 2
+    if half < 2:  # two scores make the smallest half that has a spread
+        return 0.0, 0.0
+    older, newer = scores[:half], scores[-half:]
+    means = sum(older) / half, sum(newer) / half
+    spread = sum((score - mean) ** 2 for part, mean in zip((older, newer), means, strict=True) for score in part)
+    return means[1] - means[0], (spread / (half - 1) / half) ** 0.5

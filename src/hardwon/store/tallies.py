@@ -1,0 +1,228 @@
+"""Knowledge in SQLite: tallies that are added to when a record comes in, and taken from when it goes.
+
+Adding commutes. Taking back subtracts; only where the record that goes was the newest or the best of its tally, that tally is
+counted again from the records of its day and author.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import apsw
+
+from hardwon.errors import DamagedError
+from hardwon.learn.lessons import (
+    DAY_US,
+    KIND_OF_SCOPE,
+    LEVELS,
+    TEACHING_STATUSES,
+    Tally,
+    TallyKey,
+    Taught,
+    add_up,
+    keys_of,
+    lessons_of,
+)
+from hardwon.store.contract import Daily, Stored
+from hardwon.store.rows import original_of
+
+_PLACE: Final = "project_id, scope, key, item, day, author"
+_LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
+_FIGURES: Final = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_LEVELS])
+_SUMS: Final = ["vouched", "total", *_LEVELS]
+_TIMES: Final = f"({' + '.join(_LEVELS)})"
+_INSERT: Final = (
+    f"({_PLACE}, {_FIGURES}) VALUES ({', '.join('?' * (11 + LEVELS))}) ON CONFLICT ({_PLACE}) DO UPDATE SET "
+    + "".join(f"{name} = {name} + excluded.{name}, " for name in _SUMS)
+    + "best = max(best, excluded.best), last_us = max(last_us, excluded.last_us), "
+    "last_id = iif((excluded.last_us, excluded.last_id) > (last_us, last_id), excluded.last_id, last_id)"
+)
+_WHERE_PLACE: Final = " AND ".join(f"{name} = ?" for name in _PLACE.split(", "))
+_TASK_SCOPES: Final = ("score", "works", "avoid", "card")  # taught by episodes whose task is the key
+_BATCH_RECORDS: Final = 1_000
+
+IN_EFFECT: Final = "('verified', 'published')"
+_ROLLED_BACK: Final = (
+    "SELECT substr(k.key, 10) FROM record_key k JOIN record d ON d.seq = k.seq WHERE k.project_id = ?1 "
+    f"AND k.key >= 'rollback:' AND k.key < 'rollback;' AND d.status IN {IN_EFFECT}"
+)
+TRUSTED_AUTHORS: Final = f"author NOT IN ({_ROLLED_BACK})"
+"""Leaves out the sources that were rolled back; the project is parameter 1."""
+
+
+def add(connection: apsw.Connection, taught: Iterable[Taught], table: str = "main.tally") -> None:
+    """Counts what these records teach."""
+    tallies = add_up(taught)
+    if tallies:
+        # In the order of the table, so that neighbours are found on the same page.
+        connection.executemany(
+            f"INSERT INTO {table} {_INSERT}", [(*place, *figures) for place, figures in sorted(tallies.items())]
+        )
+
+
+def take_back(connection: apsw.Connection, taught: Iterable[Taught]) -> None:
+    """Uncounts what records taught that are gone, or that have another status by now."""
+    run = connection.execute
+    uncertain: list[TallyKey] = []
+    for place, figures in add_up(taught).items():
+        vouched, total, best, _, last_id, *levels = figures
+        kept = run(f"SELECT {_TIMES}, best, last_id FROM tally WHERE {_WHERE_PLACE}", place).get
+        if kept is None:
+            continue  # a memory whose tallies were damaged: doctor says so, and rebuild counts again
+        times, kept_best, kept_last_id = kept
+        if times <= sum(levels):
+            run(f"DELETE FROM tally WHERE {_WHERE_PLACE}", place)
+        elif last_id and (kept_last_id == last_id or (best and kept_best == best)):
+            uncertain.append(place)
+        else:
+            less = ", ".join(f"{name} = {name} - ?" for name in _SUMS)
+            run(f"UPDATE tally SET {less} WHERE {_WHERE_PLACE}", (vouched, total, *levels, *place))
+    _count_again(connection, uncertain)
+
+
+def _count_again(connection: apsw.Connection, places: list[TallyKey]) -> None:
+    narrow: dict[tuple[str, str, int, str, str | None], set[TallyKey]] = {}
+    for place in places:
+        project, scope, key, _, day, author = place
+        task = key if scope in _TASK_SCOPES else None
+        narrow.setdefault((project, KIND_OF_SCOPE[scope], day, author, task), set()).add(place)
+    for (project, kind, day, author, task), wanted in narrow.items():
+        sql = "project_id = ? AND kind = ? AND author = ? AND at_us >= ? AND at_us < ?"
+        values: list[Any] = [project, kind, author, day * DAY_US, (day + 1) * DAY_US]
+        if task is not None:
+            sql += " AND task_id = ?"
+            values.append(task)
+        for place in wanted:
+            connection.execute(f"DELETE FROM tally WHERE {_WHERE_PLACE}", place)
+        same = (
+            taught._replace(lessons=tuple(lesson for lesson in taught.lessons if _place(taught, lesson) in wanted))
+            for taught in taught_where(connection, sql, values)
+        )
+        add(connection, same)
+
+
+def _place(taught: Taught, lesson: Any) -> TallyKey:
+    day = taught.at_us // DAY_US
+    return taught.project_id, lesson.scope, lesson.key, lesson.item, day, taught.author
+
+
+def taught_where(connection: apsw.Connection, where: str, values: Iterable[Any]) -> Iterator[Taught]:
+    """What the records that pass a condition teach, as far as they can be read."""
+    teaching = ", ".join(f"'{status}'" for status in TEACHING_STATUSES)
+    sql = (
+        "SELECT project_id, author, status, id, kind, at_us, body, digest, validation FROM record "
+        f"WHERE {where} AND status IN ({teaching})"
+    )
+    for project, author, status, *stored in connection.execute(sql, tuple(values)):
+        try:
+            record = original_of(Stored(*stored))
+        except DamagedError:  # doctor names it
+            continue
+        yield Taught(project, author, record.at_us, record.id, status, lessons_of(record))
+
+
+# --- counting everything again ----------------------------------------------------------------------------------
+
+
+def _count_afresh(connection: apsw.Connection, project: str) -> None:
+    """Fills temp.fresh with what the project's records teach."""
+    connection.execute("DROP TABLE IF EXISTS temp.fresh").fetchall()
+    definition = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'tally'").get
+    connection.execute(definition.replace("CREATE TABLE tally", "CREATE TABLE temp.fresh", 1)).fetchall()
+    batch: list[Taught] = []
+    for taught in taught_where(connection, "project_id = ?", (project,)):
+        batch.append(taught)
+        if len(batch) == _BATCH_RECORDS:
+            add(connection, batch, "temp.fresh")
+            batch = []
+    add(connection, batch, "temp.fresh")
+
+
+def count_differing(connection: apsw.Connection, project: str) -> int:
+    """How many tallies are not what the records add up to."""
+    _count_afresh(connection, project)
+    kept, fresh = (
+        f"SELECT {_PLACE}, {_FIGURES} FROM main.tally WHERE project_id = ?1",
+        f"SELECT {_PLACE}, {_FIGURES} FROM temp.fresh",
+    )
+    sql = f"SELECT count(*) FROM (SELECT * FROM ({kept} EXCEPT {fresh}) UNION ALL SELECT * FROM ({fresh} EXCEPT {kept}))"
+    differing: int = connection.execute(sql, (project,)).get
+    connection.execute("DROP TABLE temp.fresh").fetchall()
+    return differing
+
+
+def recount(connection: apsw.Connection, project: str) -> None:
+    """Makes the project's tallies what its records add up to."""
+    _count_afresh(connection, project)
+    connection.execute("DELETE FROM main.tally WHERE project_id = ?", (project,))
+    connection.execute(f"INSERT INTO main.tally ({_PLACE}, {_FIGURES}) SELECT {_PLACE}, {_FIGURES} FROM temp.fresh")
+    connection.execute("DROP TABLE temp.fresh").fetchall()
+
+
+def derive_knowledge(connection: apsw.Connection) -> None:
+    """For a file written before there was knowledge: exact keys and tallies of every record."""
+    for (project,) in connection.execute("SELECT DISTINCT project_id FROM record").fetchall():
+        recount(connection, str(project))
+    sql = "SELECT seq, project_id, id, kind, at_us, body, digest, validation FROM record"
+    for seq, project, *stored in connection.execute(sql):
+        try:
+            keys = keys_of(original_of(Stored(*stored)))
+        except DamagedError:
+            continue
+        for key in keys:
+            connection.execute("INSERT INTO record_key VALUES (?, ?, ?)", (seq, key, project))
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+def daily(connection: apsw.Connection, project: str, scope: str, key: str) -> list[Daily]:
+    sums = ", ".join(f"sum({name})" for name in _LEVELS)
+    sql = (
+        f"SELECT item, day, {sums} FROM tally WHERE project_id = ?1 AND scope = ?2 AND key = ?3 "
+        f"AND {TRUSTED_AUTHORS} GROUP BY item, day"
+    )
+    return [Daily(item, day, tuple(levels)) for item, day, *levels in connection.execute(sql, (project, scope, key))]
+
+
+_TALLY: Final = f"SELECT scope, key, item, day, author, {_FIGURES} FROM tally"
+_NAMED: Final = 10  # fields of a tally before its levels
+
+
+def _tally(row: tuple[Any, ...]) -> Tally:
+    return Tally._make((*row[:_NAMED], row[_NAMED:]))
+
+
+def tallies(connection: apsw.Connection, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
+    here = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
+    sql = (
+        f"{_TALLY} WHERE {here} AND item IN "
+        f"(SELECT item FROM tally WHERE {here} GROUP BY item ORDER BY sum{_TIMES} DESC, item LIMIT ?4)"
+    )
+    return [_tally(row) for row in connection.execute(sql, (project, scope, key, items_max))]
+
+
+def tallies_of_item(connection: apsw.Connection, project: str, scope: str, key: str, item: str) -> list[Tally]:
+    sql = f"{_TALLY} WHERE project_id = ?1 AND scope = ?2 AND key = ?3 AND item = ?4 AND {TRUSTED_AUTHORS}"
+    return [_tally(row) for row in connection.execute(sql, (project, scope, key, item))]
+
+
+def vouched_items(connection: apsw.Connection, project: str) -> set[tuple[str, str]]:
+    sql = (
+        "SELECT DISTINCT scope, item FROM tally INDEXED BY tally_vouched WHERE project_id = ?1 "
+        f"AND scope IN ('works', 'avoid') AND vouched > 0 AND {TRUSTED_AUTHORS}"
+    )
+    return {(str(scope), str(item)) for scope, item in connection.execute(sql, (project,))}
+
+
+def most_counted(connection: apsw.Connection, project: str, scope: str, limit: int) -> list[str]:
+    sql = (
+        f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} "
+        f"GROUP BY key ORDER BY sum{_TIMES} DESC, key LIMIT ?3"
+    )
+    return [key for (key,) in connection.execute(sql, (project, scope, limit))]
+
+
+def rolled_back(connection: apsw.Connection, project: str) -> set[str]:
+    return {author for (author,) in connection.execute(_ROLLED_BACK, (project,))}

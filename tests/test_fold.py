@@ -1,0 +1,168 @@
+"""Knowledge is a fold that commutes: any order, any split and merge, any rebuild gives the very same tallies, and what is taken
+back leaves no trace."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardwon import Memory
+from hardwon.learn.lessons import KIND_OF_SCOPE, LEVELS, lessons_of
+from hardwon.model import AnyRecord
+from logs import episodes, knowledge_of, logs
+from strategies import at
+from strategies import records as any_records
+
+
+@contextmanager
+def memories(*names: str) -> Iterator[list[Memory]]:
+    with tempfile.TemporaryDirectory() as folder:
+        opened = [Memory(Path(folder) / name, consolidate_every=0, clock=lambda: at(10**7)) for name in names]
+        try:
+            yield opened
+        finally:
+            for memory in opened:
+                memory.close()
+
+
+@settings(max_examples=60)
+@given(logs, st.randoms(use_true_random=False))
+def test_shuffled_and_batched_logs_teach_the_same(log: list[AnyRecord], rng: random.Random) -> None:
+    with memories("one", "other") as (one, other):
+        one.add_many(log)
+        shuffled = list(log)
+        rng.shuffle(shuffled)
+        for record in shuffled:
+            other.add(record)
+        assert knowledge_of(one) == knowledge_of(other)
+        assert one.doctor().ok, str(one.doctor())
+
+
+@settings(max_examples=40)
+@given(logs, st.integers(0, 14), st.data())
+def test_split_and_merged_logs_teach_the_same(log: list[AnyRecord], cut: int, data: st.DataObject) -> None:
+    with memories("whole", "left", "right") as (whole, left, right):
+        whole.add_many(log)
+        left.add_many(log[:cut])
+        right.add_many(log[cut // 2 :])
+        change = data.draw(st.sampled_from(["none", "forget", "verify", "archive"]))
+        victim = data.draw(st.sampled_from(log))
+        if change == "forget":
+            whole.forget(victim.id)
+            (right if right.get(victim.id) else left).forget(victim.id)
+        elif change != "none" and victim.metadata.validation.status in ("hypothesis", "verified"):
+            holder = right if right.get(victim.id) else left
+            if change == "verify":
+                holder.verify(victim.id, "test_runner")
+                whole.verify(victim.id, "test_runner")
+            else:
+                holder.archive(victim.id, "stale")
+                whole.archive(victim.id, "stale")
+        left.merge(right)
+        right.merge(left)
+        assert knowledge_of(left) == knowledge_of(right) == knowledge_of(whole)
+        assert left.doctor().ok, str(left.doctor())
+
+
+@settings(max_examples=60)
+@given(logs, st.data())
+def test_what_is_taken_back_leaves_no_trace(log: list[AnyRecord], data: st.DataObject) -> None:
+    gone = data.draw(st.lists(st.sampled_from(log), unique_by=lambda record: record.id))
+    archived = data.draw(st.lists(st.sampled_from(log), unique_by=lambda record: record.id))
+    forgotten = {record.id for record in gone}
+    silent = {record.id for record in archived}
+    with memories("had", "never") as (had, never):
+        had.add_many(log)
+        for record in archived:
+            if record.metadata.validation.status != "archived":
+                had.archive(record.id, "stale")
+        had.forget(forgotten) if forgotten else None
+        never.add_many([record for record in log if record.id not in forgotten | silent])
+        tallies = [row for row in knowledge_of(had) if len(row) > 2]
+        assert tallies == [row for row in knowledge_of(never) if len(row) > 2]
+        assert had.doctor().ok, str(had.doctor())
+
+
+@settings(max_examples=25)
+@given(logs, st.data())
+def test_rebuild_and_doctor(log: list[AnyRecord], data: st.DataObject) -> None:
+    with memories("memory") as (memory,):
+        memory.add_many(log)
+        sound = knowledge_of(memory)
+        damage = data.draw(
+            st.sampled_from(
+                [
+                    "UPDATE tally SET level0 = level0 + 1",
+                    "UPDATE tally SET last_id = 'x'",
+                    "DELETE FROM tally",
+                    "UPDATE tally SET day = day + 9",
+                    "DELETE FROM record_key",
+                ]
+            )
+        )
+        with apsw.Connection(memory.location) as connection:
+            connection.execute(damage).fetchall()
+        assert memory.doctor().ok == (knowledge_of(memory) == sound)
+        memory.rebuild()
+        assert knowledge_of(memory) == sound
+        assert memory.doctor().ok
+
+
+@given(any_records)
+def test_every_record_teaches_within_bounds(record: AnyRecord) -> None:
+    lessons = lessons_of(record)
+    assert lessons == lessons_of(type(record).model_validate_json(record.to_json()))
+    assert len(set(lessons)) == len(lessons), "a record counts once per item"
+    for lesson in lessons:
+        assert KIND_OF_SCOPE[lesson.scope] == record.kind
+        assert 0 <= lesson.level < LEVELS
+        assert 0 <= lesson.value <= 1_000_000
+
+
+@settings(max_examples=20)
+@given(st.lists(episodes, min_size=3, max_size=10))
+def test_answers_are_the_same_whatever_the_order(log: list[AnyRecord]) -> None:
+    with memories("one", "other") as (one, other):
+        one.add_many(log)
+        other.add_many(log[::-1])
+
+        def answers(memory: Memory) -> list[Any]:
+            return [
+                *(memory.rules(task) for task in ("triage", "deploy", None)),
+                *(memory.cards(task) for task in ("triage", "deploy", None)),
+                memory.scores("triage"),
+            ]
+
+        assert answers(one) == answers(other)
+
+
+def test_tallies_grow_with_situations_not_with_attempts(memory: Memory) -> None:
+    def fix(number: int) -> None:
+        memory.record_fix({"model": f"m{number % 3}", "issue_type": "TIMEOUT"}, True, number % 2 == 0, fix_commands=["sleep 1"])
+
+    for number in range(30):
+        fix(number)
+    few = len([row for row in knowledge_of(memory) if len(row) > 2])
+    for number in range(120):
+        fix(number)
+    assert len([row for row in knowledge_of(memory) if len(row) > 2]) == few
+
+
+@pytest.mark.parametrize("text", ["TypeError: x", "ordinary"])
+def test_a_forgotten_text_is_in_no_tally(memory: Memory, text: str) -> None:
+    secretive = f"{text} zebra-crossing-7"
+    episode = memory.record_episode(secretive, 0.2, mistakes=[secretive], mistake_cards=[{"mistake_type": secretive}])
+    fix = memory.record_fix({"model": secretive, "issue_type": secretive}, True, True, fix_commands=[secretive])
+    assert any(secretive in str(row) for row in knowledge_of(memory))
+    assert memory.forget([episode.id, fix.id]).erased
+    assert knowledge_of(memory) == []
+    assert b"zebra-crossing-7" not in Path(memory.location).read_bytes()

@@ -1,0 +1,312 @@
+"""The pure functions that turn experience into knowledge."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from hardwon import Fix, Issue, Step, Trajectory, fix_history_signature, generate_issue_signature, step_credit
+from hardwon.errors import InvalidInputError
+from hardwon.learn import beta
+from hardwon.learn.canonical import canonical, key_of
+from hardwon.learn.confidence import FixCounts, fix_odds, tool_odds
+from hardwon.learn.consolidation import merged_items, near_duplicates, say_the_same, words_of
+from hardwon.learn.lessons import LEVELS, card_key, level_of_score, rule_key, strategy_key
+from hardwon.learn.rules import Thresholds, ranked_cards, rule_state
+from hardwon.learn.signatures import model_family
+from hardwon.learn.trajectories import Pair, action_key, errors_of, pairs_of
+from hardwon.model import Decision, MistakeCard
+from hardwon.store.contract import Daily
+
+ISSUE = {
+    "issue_type": "TIMEOUT",
+    "model": "qwen2.5:7b",
+    "test_prompt": "Write a haiku about the sea and the long way home from it",
+    "actual_response": "x" * 60,
+}
+
+# --- signatures -------------------------------------------------------------------------------------------------
+
+
+def test_a_signature_survives_what_makes_no_difference() -> None:
+    signature = generate_issue_signature(ISSUE)
+    assert len(signature) == 16
+    assert set(signature) <= set("0123456789abcdef")
+    for same in (
+        {"issue_type": " timeout "},
+        {"model": "Qwen/Qwen2.5-7B-Instruct"},
+        {"test_prompt": "  write a HAIKU about\n the sea and the long way home from us"},
+        {"actual_response": "y" * 100},
+        {"description": "anything", "error_output": None, "own": 3},
+    ):
+        assert generate_issue_signature({**ISSUE, **same}) == signature, same
+    assert generate_issue_signature(Issue(**ISSUE)) == signature
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"issue_type": "ERROR"},
+        {"model": "llama3"},
+        {"test_prompt": "Write a sonnet"},
+        {"actual_response": ""},
+        {"actual_response": "x" * 5000},
+        {"test_prompt": None},
+    ],
+)
+def test_a_signature_tells_different_issues_apart(other: dict[str, Any]) -> None:
+    assert generate_issue_signature({**ISSUE, **other}) != generate_issue_signature(ISSUE)
+
+
+def test_missing_keys_and_no_keys_are_fine() -> None:
+    assert generate_issue_signature({}) == generate_issue_signature({"model": None, "test_prompt": ""})
+    assert generate_issue_signature({}) == generate_issue_signature(Issue())
+    for wrong in ("TIMEOUT", 3, None, ["x"]):
+        with pytest.raises(InvalidInputError, match="issue"):
+            generate_issue_signature(wrong)  # type: ignore[arg-type]
+
+
+def test_separators_in_a_part_do_not_collide() -> None:
+    one, other = {"issue_type": "A|b", "model": "c"}, {"issue_type": "A", "model": "b|c"}
+    assert fix_history_signature(one) == fix_history_signature(other), "the document's formula does collide"
+    assert generate_issue_signature(one) != generate_issue_signature(other)
+
+
+def test_the_documents_formula_is_kept_to_the_letter() -> None:
+    # md5("TIMEOUT|qwen2.5|Say hi|5"), worked out with md5sum
+    issue = {"issue_type": "TIMEOUT", "model": "qwen2.5:7b", "test_prompt": "Say hi", "actual_response": "Hello"}
+    assert fix_history_signature(issue) == "73b09c66013f8fe1"
+    assert fix_history_signature({}) == "fc6a66d7ed7e24d4"
+
+
+@given(st.dictionaries(st.sampled_from(list(ISSUE)), st.none() | st.text() | st.integers()))
+def test_any_issue_has_signatures(issue: dict[str, Any]) -> None:
+    for sign in (generate_issue_signature, fix_history_signature):
+        assert len(sign(issue)) == 16
+        assert sign(issue) == sign(dict(reversed(issue.items())))
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("qwen2.5:7b", "qwen2.5"),
+        ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5"),
+        ("claude-3-5-sonnet-20241022", "claude-3-5-sonnet"),
+        ("gpt-4o-2024-05-13", "gpt-4o"),
+        ("mixtral-8x7b-instruct-v0.1", "mixtral"),
+        ("deepseek-coder:6.7b-instruct-q4_0", "deepseek-coder"),
+        ("", ""),
+        ("7b", "7b"),
+    ],
+)
+def test_model_families(name: str, family: str) -> None:
+    assert model_family(name) == family
+
+
+@given(st.lists(st.text(), min_size=1, max_size=4), st.lists(st.text(), min_size=1, max_size=4))
+def test_keys_do_not_mix_up_parts(one: list[str], other: list[str]) -> None:
+    assert (key_of(*one) == key_of(*other)) == (one == other)
+
+
+@given(st.text())
+def test_canonical_texts_stay_as_they_are(text: str) -> None:
+    assert canonical(canonical(text)) == canonical(text)
+
+
+def test_a_lesson_that_comes_back_is_the_same_lesson() -> None:
+    for text in ("[WORKS] Read the log.", "[AVOID]  read the log", "[CONSOLIDATED] [WORKS] Read the log!", "- read the log"):
+        assert rule_key(text) == rule_key("Read the log")
+    assert rule_key(" . ") == ""
+
+
+def test_card_and_strategy_keys() -> None:
+    card = MistakeCard(mistake_type="early", worker_id=2, correct_decision="wait", lesson="x")
+    assert card_key(card, "t") == card_key(MistakeCard(mistake_type="early", worker_id=2, correct_decision="wait"), "t")
+    assert card_key(card, "t") == card_key(card.altered(task_id="t"), "other")
+    assert card_key(card, "t") != card_key(card.altered(worker_id=3), "t")
+    assert card_key(card.altered(worker_id=0), "t") == card_key(card.altered(worker_id=None), "t"), "as it always was"
+    fix = Fix(issue=Issue(), fix_success=True, verification_success=True)
+    assert strategy_key(fix) == ""
+    assert strategy_key(fix.altered(analysis="Slow.")) == strategy_key(fix.altered(analysis=" slow"))
+    commands = fix.altered(fix_commands=["sleep  1", " "])
+    assert strategy_key(commands) == strategy_key(fix.altered(fix_commands=["sleep 1"], analysis="whatever"))
+    assert strategy_key(commands) != strategy_key(fix.altered(fix_commands=["sleep", "1"]))
+
+
+def at_level(level: int, times: int) -> tuple[int, ...]:
+    return tuple(times if each == level else 0 for each in range(LEVELS))
+
+
+# --- probabilities ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "x", "known"),
+    [(1, 1, 0.3, 0.3), (2, 2, 0.5, 0.5), (2, 3, 0.5, 0.6875), (5, 1, 0.5, 0.5**5), (1, 4, 0.25, 1 - 0.75**4)],
+)
+def test_the_beta_distribution_where_it_is_known(a: float, b: float, x: float, known: float) -> None:
+    assert beta.cumulative(a, b, x) == pytest.approx(known, abs=1e-9)
+
+
+@given(st.floats(0.05, 2000), st.floats(0.05, 2000), st.floats(0.01, 0.99))
+def test_quantiles_undo_the_distribution(a: float, b: float, share: float) -> None:
+    x = beta.quantile(a, b, share)
+    assume(1e-4 < x < 1 - 1e-4)  # nearer to the edges ten digits of x are few digits of the share
+    assert beta.cumulative(a, b, x) == pytest.approx(share, abs=1e-4)
+    low, high = beta.interval(a, b)
+    assert low <= high
+
+
+@given(st.integers(1, 40), st.data(), st.floats(0.01, 0.99))
+def test_the_binomial_test_is_exact(trials: int, data: st.DataObject, chance: float) -> None:
+    successes = data.draw(st.integers(0, trials))
+    summed = sum(math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(successes, trials + 1))
+    assert beta.at_least(successes, trials, chance) == pytest.approx(summed, abs=1e-9)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 400), st.sampled_from([0, 1, 2]), st.integers(1, 50)), max_size=8), st.integers(0, 400)
+)
+def test_odds_are_probabilities_within_their_interval(rows: list[tuple[int, int, int]], today: int) -> None:
+    counts = [Daily("f", day, at_level(level, times)) for day, level, times in rows]
+    named = [row._replace(item="T\nf") for row in counts]
+    odds = fix_odds(FixCounts(counts, {"T": counts}, "T", named, named[:4], counts[:2]), "f", today)
+    low, high = odds.interval
+    assert 0 < odds.p_success < 1
+    assert 0 <= low <= odds.p_success + 0.05
+    assert odds.p_success - 0.05 <= high <= 1
+    tool = tool_odds({"x": [row._replace(item="") for row in counts]}, "x", "task", today)
+    assert 0 < tool.p_success < 1
+
+
+def test_more_evidence_makes_the_interval_narrower() -> None:
+    def width(times: int) -> float:
+        counts = [Daily("", 0, at_level(2, times)), Daily("", 0, at_level(0, times))]
+        low, high = fix_odds(FixCounts(counts, {}), None, 0).interval
+        return high - low
+
+    assert width(1) > width(10) > width(1000)
+    assert width(1000) < 0.05
+
+
+# --- rules ------------------------------------------------------------------------------------------------------
+
+
+def test_levels_begin_at_the_thresholds() -> None:
+    assert [level_of_score(score) for score in (0, 0.4999, 0.5, 0.8499, 0.85, 1)] == [0, 4, 5, 7, 8, 9]
+
+
+def episodes_at(**levels: int) -> list[int]:
+    return [levels.get(f"level{level}", 0) for level in range(LEVELS)]
+
+
+def test_thresholds_follow_the_task() -> None:
+    few = Thresholds.of(episodes_at(level1=4, level2=3))
+    assert (few.good_from, few.bad_below) == (8, 5), "too few episodes to know better"
+    weak = Thresholds.of(episodes_at(level1=400, level2=200, level4=200))
+    assert (weak.good_from, weak.bad_below, weak.good_share) == (4, 4, 0.25)
+    strong = Thresholds.of(episodes_at(level6=30, level8=20, level9=20))
+    assert (strong.good_from, strong.bad_below) == (8, 7)
+    always = Thresholds.of(episodes_at(level2=100))
+    assert (always.good_from, always.bad_below) == (8, 5), "no difference, nothing to learn from it"
+    assert Thresholds.of([]).good_share == 0
+
+
+@pytest.mark.parametrize(
+    ("helpful", "harmful", "usual", "state"),
+    [
+        (1, 0, 0.5, "candidate"),
+        (2, 0, 0.5, "active"),
+        (2, 2, 0.5, "active"),
+        (1, 4, 0.5, "retired"),
+        (7, 36, 0.25, "retired"),
+        (60, 90, 0.25, "active"),
+    ],
+)
+def test_rule_states(helpful: int, harmful: int, usual: float, state: str) -> None:
+    assert rule_state(helpful, harmful, usual) == state
+
+
+def test_no_cards_no_turns() -> None:
+    assert ranked_cards([], {}) == []
+
+
+# --- trajectories -----------------------------------------------------------------------------------------------
+
+BOOM = "ValueError: invalid literal for int() with base 10: 'x'"
+
+
+def trajectory(*steps: tuple[str, str, float], final: float = 1.0) -> Trajectory:
+    made = [Step(action=action, observation=observation, reward=reward) for action, observation, reward in steps]
+    return Trajectory(task="t", steps=made, final_reward=final)
+
+
+def test_step_credit_is_discounted_from_the_end() -> None:
+    made = trajectory(("a", "", 0.0), ("b", "", 1.0), ("c", "", 0.0), final=1.0)
+    assert step_credit(made, 0.5) == [0.75 + 0.0, 1.5, 1.0]
+    assert step_credit(made)[-1] == 1.0
+    assert step_credit(trajectory(final=1.0)) == []
+
+
+def pairs(made: Trajectory) -> dict[str, bool]:
+    return {pair.action: pair.helped for pair, _ in pairs_of(made)}
+
+
+def test_diagnosis_and_solution() -> None:
+    made = trajectory(("run", BOOM, 0), ("restart", BOOM, 0), ("fix", "all good", 1.0), ("more", "fine", 1.0))
+    assert pairs(made) == {action_key("restart"): False, action_key("fix"): True}
+    assert pairs_of(made)[1] == (Pair(errors_of(made.steps)[0], action_key("fix"), True), 2)
+
+
+def test_a_failure_teaches_what_did_not_help() -> None:
+    made = trajectory(("run", BOOM, 0), ("restart", BOOM, 0), ("pray", "quiet", 0), final=0.0)
+    assert pairs(made) == {action_key("restart"): False}, "of what ended in silence nothing is known"
+    assert pairs(trajectory(("run", BOOM, 0), ("pray", "quiet", 0), final=1.0)) == {action_key("pray"): True}
+
+
+def test_an_action_that_helped_at_last_helped() -> None:
+    made = trajectory(("run", BOOM, 0), ("retry", BOOM, 0), ("retry", "fine", 1.0))
+    assert pairs(made) == {action_key("retry"): True}
+
+
+# --- consolidation ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Always read the full error log first", "always read full error log, first!", True),
+        ("Always read the full error log first", "Never read the full error log first", False),
+        ("Wait 30 seconds before the next retry of it", "Wait 60 seconds before the next retry of it", False),
+        ("Restart the server before the migration runs", "Restart the server after the migration runs", False),
+        ("Increase the timeout of the slow model call", "Decrease the timeout of the slow model call", False),
+        ("Check the index", "Check the table", False),
+        ("guessed", "guessed.", True),
+        ("", "", False),
+    ],
+)
+def test_near_duplicates_say_the_same(one: str, other: str, same: bool) -> None:
+    assert say_the_same(words_of(one), words_of(other)) is same
+
+
+def test_near_duplicates_are_named_once() -> None:
+    texts = dict.fromkeys("cab", "read the full error log first") | {"x": "something else entirely"}
+    assert near_duplicates(texts) == [("a", "b"), ("a", "c")]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=8), st.randoms())
+def test_merges_form_groups_whatever_their_order(edges: list[tuple[str, str]], rng: Any) -> None:
+    decisions = [Decision(action="merge", target=one, replacement=other) for one, other in edges]
+    groups = merged_items(decisions)
+    rng.shuffle(decisions)
+    assert merged_items(decisions) == groups
+    for one, other in edges:
+        assert groups[one] == groups[other] <= min(one, other)
+    for one, other in combinations(groups, 2):
+        if groups[one] == groups[other] == one:
+            assert one < other
