@@ -15,11 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failures_corpus import ALIKE, FAILED, FINE
+from hardwon import limits
 from hardwon.learn.failures import (
-    CORE_CHARS_MAX,
-    HEAD_CHARS,
     REPORTS,
-    TAIL_CHARS,
     error_core,
     failure_hash,
     shows_error,
@@ -120,12 +118,12 @@ def test_a_core_can_be_read(report: str, core: str) -> None:
 @pytest.mark.parametrize(("name", "report"), REPORTED)
 def test_a_core_is_one_short_line_of_lower_case(name: str, report: str) -> None:
     core = error_core(report)
-    assert 0 < len(core) <= CORE_CHARS_MAX
+    assert 0 < len(core) <= limits.FAILURE_CORE_CHARS_MAX
     assert core == " ".join(core.lower().split())
 
 
 def test_a_long_message_is_cut_and_its_long_values_are_not_kept() -> None:
-    assert len(error_core("ValueError: " + "very " * 1_000)) <= CORE_CHARS_MAX
+    assert len(error_core("ValueError: " + "very " * 1_000)) <= limits.FAILURE_CORE_CHARS_MAX
     assert error_core(f"ValueError: bad value '{'x' * 5_000}'") == "valueerror: bad value <q>"
 
 
@@ -211,7 +209,7 @@ def test_an_answer_in_json_is_unwrapped(answer: str, core: str) -> None:
 
 def test_only_the_ends_of_a_long_text_are_looked_at() -> None:
     line, error = "the quick brown fox\n", "KeyError: 'a'"
-    filling = line * (2 * (HEAD_CHARS + TAIL_CHARS) // len(line))
+    filling = line * (2 * (limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS) // len(line))
     assert error_core(f"{error}\n{filling}") == error_core(f"{filling}{error}\n") == error_core(error)
     assert not shows_error(f"{filling}{error}\n{filling}")
 
@@ -239,7 +237,7 @@ _TEXTS = st.text() | st.lists(_PIECES, max_size=40).map("".join) | st.lists(_PIE
 @given(_TEXTS)
 def test_any_text_has_a_core_and_a_hash(text: str) -> None:
     core = error_core(text)
-    assert len(core) <= CORE_CHARS_MAX
+    assert len(core) <= limits.FAILURE_CORE_CHARS_MAX
     assert "\n" not in core
     assert re.fullmatch("[0-9a-f]{16}", failure_hash(text))
     assert failure_hash(text) == hashlib.blake2b(core.encode(errors="surrogatepass"), digest_size=8).hexdigest()

@@ -328,8 +328,9 @@ def test_score_history(memory: Memory) -> None:
     assert (history.direction, history.recent[-1]) == ("rising", 0.78)
     assert history.trend > 0.2
     best = max(memory.browse(kind="episode"), key=lambda record: getattr(record, "score", 0))
+    memory.record_episode("t", 0.1)
     memory.forget(best.id)
-    assert memory.scores("t").best == 0.76
+    assert (memory.scores("t").best, memory.scores("t").recent[-1]) == (0.76, 0.1), "not the newest, but the best is gone"
 
 
 # --- trajectories -----------------------------------------------------------------------------------------------

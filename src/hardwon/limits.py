@@ -172,6 +172,18 @@ ISSUES_OF_MODEL_MAX: Final = 10
 DECISIONS_MAX: Final = 10_000
 """Decisions of a task or the project that are in effect at once and are read for an answer."""
 
+FAILURE_HEAD_CHARS: Final = 4_000
+"""How much of a text's beginning is looked at: a compiler's first error is the one that matters."""
+
+FAILURE_TAIL_CHARS: Final = 8_000
+"""How much of its end: a traceback ends with its exception, and a test run with its summary."""
+
+FAILURE_CORE_CHARS_MAX: Final = 300
+"""The normalised core. Two failures that agree for this long do not differ in anything one could act on."""
+
+FAILURE_LINE_CHARS_MAX: Final = 1_000
+"""How much of the chosen line is normalised: enough to fill the core after long values became placeholders."""
+
 # --- an LLM endpoint --------------------------------------------------------------------------------------------
 
 LLM_TIMEOUT_S: Final = 30.0

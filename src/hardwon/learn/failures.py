@@ -22,17 +22,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-HEAD_CHARS: Final = 4_000
-"""How much of a text's beginning is looked at: a compiler's first error is the one that matters."""
-
-TAIL_CHARS: Final = 8_000
-"""How much of its end: a traceback ends with its exception, and a test run with its summary."""
-
-CORE_CHARS_MAX: Final = 300
-"""The normalised core. Two failures that agree for this long do not differ in anything one could act on."""
-
-LINE_CHARS_MAX: Final = 1_000
-"""How much of the chosen line is normalised: enough to fill the core after long values became placeholders."""
+from hardwon import limits
 
 # ---- the window
 
@@ -58,8 +48,8 @@ def _window(text: str) -> str:
     text = text.strip()
     if not text:
         return ""
-    if len(text) > HEAD_CHARS + TAIL_CHARS:
-        head, tail = text[:HEAD_CHARS], text[-TAIL_CHARS:]
+    if len(text) > limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS:
+        head, tail = text[: limits.FAILURE_HEAD_CHARS], text[-limits.FAILURE_TAIL_CHARS :]
         text = "\n".join((head.rpartition("\n")[0] or head, tail.partition("\n")[2] or tail))
     if "\n" in text:
         return _without_margin("\n" + text)
@@ -624,7 +614,9 @@ REPORTS: Final[tuple[Report, ...]] = (
     # Answers in JSON and lines of key=value.
     _report("\":|':", rf"{_FIELD}(?:error|error_?[Mm]essage)[\"']: *(?:[\"'](?![\"'])|\{{)", _answered, _in_json),
     _report("\":|':", rf"{_FIELD}(?:(?:success|ok)[\"']: *[Ff]alse|is_?[Ee]rror[\"']: *[Tt]rue)", _answered, _in_json),
-    _report("\":|':", rf"{_FIELD}status[\"']: *[\"'](?:error|fail\w*|ERROR|FAIL\w*)[\"']", _answered, _in_json),
+    _report(
+        "\":|':", rf"{_FIELD}(?:status|level)[\"']: *[\"'](?:error|fatal|fail\w*|ERROR|FATAL|FAIL\w*)[\"']", _answered, _in_json
+    ),
     _report("\":|':", rf"{_FIELD}(?:exit_?[Cc]ode|return_?code|exit_status)[\"']: *-?[1-9]", _answered, _in_json),
     _report("level=", r"level=(?:error|fatal|panic)\b", _logged),
     # What only says that something failed.
@@ -815,11 +807,11 @@ def _without_quotes(line: str, cut: bool) -> str:
 
 def _normal(said: str) -> str:
     """The words that say what failed, without what differs between two runs."""
-    line = _bare(said[:LINE_CHARS_MAX].replace("\n", " "))
+    line = _bare(said[: limits.FAILURE_LINE_CHARS_MAX].replace("\n", " "))
     if " at " in line or "[recovered" in line:
         line = _ASIDE.sub("", line)
     if _QUOTE.search(line):
-        line = _without_quotes(line, cut=len(said) > LINE_CHARS_MAX)
+        line = _without_quotes(line, cut=len(said) > limits.FAILURE_LINE_CHARS_MAX)
     if "/" in line or "\\" in line:
         line = _PATH.sub(_path, _URL.sub("<url>", line))
     if "tmp" in line:
@@ -828,7 +820,7 @@ def _normal(said: str) -> str:
         line = _without_numbers(line)
     if ">, <" in line:
         line = _ROW.sub(r"\1", line)
-    return " ".join(line.lower().split())[:CORE_CHARS_MAX].rstrip(" .:")
+    return " ".join(line.lower().split())[: limits.FAILURE_CORE_CHARS_MAX].rstrip(" .:")
 
 
 # ---- what others call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -11,6 +12,7 @@ from hardwon.learn.failures import failure_hash, shows_error
 from hardwon.model import Step, Trajectory
 
 DISCOUNT: Final = 0.9
+_REMEMBERED_CHARS_MAX: Final = 2_000
 SOLVED: Final = 0.5
 """A trajectory whose final reward is at least this ended well."""
 
@@ -66,4 +68,15 @@ def pairs_of(trajectory: Trajectory) -> list[tuple[Pair, int]]:
 
 def errors_of(steps: Sequence[Step]) -> list[str]:
     """The failure hash of each step's observation, empty where it reports no error."""
-    return [failure_hash(step.observation) if shows_error(step.observation) else "" for step in steps]
+    return [_error_in(step.observation) for step in steps]
+
+
+def _error_in(observation: str) -> str:
+    if len(observation) <= _REMEMBERED_CHARS_MAX:
+        return _remembered_error(observation)
+    return failure_hash(observation) if shows_error(observation) else ""
+
+
+@lru_cache(maxsize=512)  # a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and again
+def _remembered_error(observation: str) -> str:
+    return failure_hash(observation) if shows_error(observation) else ""
