@@ -31,7 +31,8 @@ def now() -> datetime:
 
 def to_us(time: datetime) -> int:
     """Microseconds since 1970, exact."""
-    return (time - _EPOCH) // _MICROSECOND
+    since = time - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds  # a third of the time of a division
 
 
 def from_us(at_us: int) -> datetime:
@@ -286,7 +287,10 @@ class _RaisesTypedErrors(ModelMetaclass):
                 raise InvalidInputError(problems_of(error)) from None
 
 
-_new, _set = object.__new__, object.__setattr__
+_new = object.__new__
+_set_fields_set, _set_extra, _set_private = (
+    BaseModel.__dict__[slot].__set__ for slot in ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
 
 
 class Model(BaseModel, metaclass=_RaisesTypedErrors):
@@ -311,10 +315,12 @@ class Model(BaseModel, metaclass=_RaisesTypedErrors):
     def altered(self, **changes: Any) -> Self:
         """A copy with other values, which must be valid already. `model_copy` at a third of its price: writes need it."""
         twin = _new(type(self))
-        _set(twin, "__dict__", self.__dict__ | changes)
-        _set(twin, "__pydantic_fields_set__", self.__pydantic_fields_set__)
-        _set(twin, "__pydantic_extra__", self.__pydantic_extra__)
-        _set(twin, "__pydantic_private__", None)
+        fields = twin.__dict__
+        fields.update(self.__dict__)
+        fields.update(changes)
+        _set_fields_set(twin, self.__pydantic_fields_set__)
+        _set_extra(twin, self.__pydantic_extra__)
+        _set_private(twin, None)
         return twin
 
     def to_json(self) -> str:

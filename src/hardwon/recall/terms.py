@@ -16,6 +16,7 @@ TERM_PUNCTUATION: Final = "_.-/:@#+$"
 
 _CHUNK: Final = re.compile(r"\w(?:[\w.\-/:@#+$]*\w)?(?:\+\+|#)?")
 _ASCII_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_AROUND_NUMBERS: Final = "()[]{},;:.!?\"'"
 _ANY_PARTS: Final = re.compile(r"[^\W_]+")
 
 STOP_WORDS: Final = frozenset(
@@ -37,8 +38,11 @@ def index_text(text: str) -> str:
 
 
 def _terms(word: str) -> str:
-    if word.isdigit() and len(word) <= limits.TERM_CHARS_MAX:
-        return word
+    bare = word.strip(_AROUND_NUMBERS).lstrip("#")
+    if (
+        bare.isdigit() and bare.isascii() and len(bare) <= limits.TERM_CHARS_MAX
+    ):  # "(#4711)," is one term, found without a regex
+        return bare
     found: list[str] = []
     for chunk in _CHUNK.findall(word):
         found.append(chunk)
@@ -60,7 +64,9 @@ class _TermsOfWords(dict[str, str]):
     def __missing__(self, word: str) -> str:
         if len(self) >= _CACHED_WORDS_MAX:
             self.clear()
-        terms = self[word] = _terms(word)
+        terms = _terms(word)
+        if not terms.isdigit():  # numbers hardly come again
+            self[word] = terms
         return terms
 
 
