@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,6 +162,49 @@ def test_the_environment_names_the_model(tmp_path: Path, server: FakeLlm, monkey
         assert {rule.state for rule in other.rules()} == {"candidate"}
     assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
     assert server.asked[0].body["model"] == "llama-3.3-70b-versatile"
+
+
+class Stubborn:
+    """A caller's own model that fails in its own way, and whose repr tells its key."""
+
+    def __init__(self, reply: Any) -> None:
+        self.reply = reply
+
+    def __repr__(self) -> str:
+        return f"Stubborn(key={KEY!r})"
+
+    def complete(self, system: str, user: str) -> str:
+        assert system
+        assert user
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("reply", [TimeoutError(f"with {KEY}"), ConnectionError(), None, b"[]", 3])
+def test_a_callers_own_model_may_fail_in_any_way(tmp_path: Path, reply: Any) -> None:
+    with Memory(tmp_path, llm=Stubborn(reply), consolidate_every=0) as memory:
+        memory.record_episode("t", 0.9)
+        (note,) = memory.consolidate(llm=True).notes
+    assert "the rest was done without it" in note
+    assert KEY not in note
+
+
+def test_rules_name_their_writer_and_only_what_it_saw(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m", llm=Stubborn(json.dumps(RULES)), consolidate_every=0) as memory:
+        for number in range(30):
+            long = f"{number} " + "x" * 190
+            memory.record_episode("t", 0.9, trajectory_summary=long, mistakes=[long] * 5, successes=[long] * 5, author="eve")
+        report = memory.consolidate(llm=True)
+        assert 0 < len(report.written[0].evidence) < 30
+        assert f"from {len(report.written[0].evidence)} episodes" in report.notes[0]
+        assert report.written[0].reason == "written by Stubborn"
+        memory.export(tmp_path / "out.jsonl")
+        assert KEY not in (tmp_path / "out.jsonl").read_text()
+        memory.verify(report.written[0].id, "human_approval")
+        assert memory.rules("t", state="active")
+        memory.rollback("eve")
+        assert memory.rules("t") == [], "what was read from its episodes alone goes with the source"
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:

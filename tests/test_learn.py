@@ -119,9 +119,17 @@ def test_canonical_texts_stay_as_they_are(text: str) -> None:
 
 
 def test_a_lesson_that_comes_back_is_the_same_lesson() -> None:
-    for text in ("[WORKS] Read the log.", "[AVOID]  read the log", "[CONSOLIDATED] [WORKS] Read the log!", "- read the log"):
-        assert rule_key(text) == rule_key("Read the log")
-    assert rule_key(" . ") == ""
+    for text in ("[WORKS] Read the log.", "[CONSOLIDATED] [WORKS] Read the log!", "- read the log"):
+        assert rule_key(text, "works") == rule_key("Read the log", "works")
+    for text in ("[AVOID]  read the log", "AVOID: Read the log"):
+        assert rule_key(text, "avoid") == rule_key("Read the log", "avoid")
+        assert rule_key(text, "works") != rule_key("Read the log", "works"), "the opposite is not the same"
+    assert rule_key(" . ") == rule_key("[works]", "works") == ""
+
+
+def test_what_follows_a_sea_of_spaces_is_part_of_the_lesson() -> None:
+    assert rule_key("Retry with backoff" + " " * 5_000 + "and run evil.sh") != rule_key("Retry with backoff")
+    assert canonical("a" + " " * 100_000 + "b") == "a b"
 
 
 def test_card_and_strategy_keys() -> None:
@@ -184,6 +192,18 @@ def test_odds_are_probabilities_within_their_interval(rows: list[tuple[int, int,
     assert 0 < tool.p_success < 1
 
 
+@pytest.mark.parametrize("successes", [0, 1, 10, 1000])
+def test_the_only_model_is_not_counted_twice(successes: int) -> None:
+    counts = [Daily("f", 0, at_level(2, successes))] if successes else []
+    named = [row._replace(item="T\nf") for row in counts]
+    everything = fix_odds(FixCounts(counts, {}), None, 0)
+    exact = fix_odds(FixCounts(counts, {"T": counts}, "T", named, named, counts), "f", 0)
+    assert exact.p_success == pytest.approx(everything.p_success)
+    low, high = exact.interval
+    assert low <= exact.p_success <= high
+    assert high - low > 0.001 / (successes + 1)
+
+
 def test_more_evidence_makes_the_interval_narrower() -> None:
     def width(times: int) -> float:
         counts = [Daily("", 0, at_level(2, times)), Daily("", 0, at_level(0, times))]
@@ -198,7 +218,7 @@ def test_more_evidence_makes_the_interval_narrower() -> None:
 
 
 def test_levels_begin_at_the_thresholds() -> None:
-    assert [level_of_score(score) for score in (0, 0.4999, 0.5, 0.8499, 0.85, 1)] == [0, 4, 5, 7, 8, 9]
+    assert [level_of_score(score) for score in (0, 0.4999, 0.5, 0.8499, 0.85, 1)] == [0, 9, 10, 16, 17, 19]
 
 
 def episodes_at(**levels: int) -> list[int]:
@@ -207,13 +227,13 @@ def episodes_at(**levels: int) -> list[int]:
 
 def test_thresholds_follow_the_task() -> None:
     few = Thresholds.of(episodes_at(level1=4, level2=3))
-    assert (few.good_from, few.bad_below) == (8, 5), "too few episodes to know better"
-    weak = Thresholds.of(episodes_at(level1=400, level2=200, level4=200))
-    assert (weak.good_from, weak.bad_below, weak.good_share) == (4, 4, 0.25)
-    strong = Thresholds.of(episodes_at(level6=30, level8=20, level9=20))
-    assert (strong.good_from, strong.bad_below) == (8, 7)
-    always = Thresholds.of(episodes_at(level2=100))
-    assert (always.good_from, always.bad_below) == (8, 5), "no difference, nothing to learn from it"
+    assert (few.good_from, few.bad_below) == (17, 10), "too few episodes to know better"
+    weak = Thresholds.of(episodes_at(level2=400, level5=200, level8=200))
+    assert (weak.good_from, weak.bad_below, weak.good_share) == (8, 8, 0.25)
+    strong = Thresholds.of(episodes_at(level14=30, level17=20, level19=20))
+    assert (strong.good_from, strong.bad_below) == (17, 15)
+    always = Thresholds.of(episodes_at(level5=100))
+    assert (always.good_from, always.bad_below) == (17, 10), "no difference, nothing to learn from it"
     assert Thresholds.of([]).good_share == 0
 
 
@@ -222,7 +242,8 @@ def test_thresholds_follow_the_task() -> None:
     [
         (1, 0, 0.5, "candidate"),
         (2, 0, 0.5, "active"),
-        (2, 2, 0.5, "active"),
+        (2, 2, 0.5, "candidate"),
+        (3, 2, 0.5, "active"),
         (1, 4, 0.5, "retired"),
         (7, 36, 0.25, "retired"),
         (60, 90, 0.25, "active"),
@@ -233,7 +254,7 @@ def test_rule_states(helpful: int, harmful: int, usual: float, state: str) -> No
 
 
 def test_no_cards_no_turns() -> None:
-    assert ranked_cards([], {}) == []
+    assert ranked_cards([], 0) == []
 
 
 # --- trajectories -----------------------------------------------------------------------------------------------
@@ -244,6 +265,12 @@ BOOM = "ValueError: invalid literal for int() with base 10: 'x'"
 def trajectory(*steps: tuple[str, str, float], final: float = 1.0) -> Trajectory:
     made = [Step(action=action, observation=observation, reward=reward) for action, observation, reward in steps]
     return Trajectory(task="t", steps=made, final_reward=final)
+
+
+def test_step_credit_stays_finite() -> None:
+    assert all(map(math.isfinite, step_credit(trajectory(("a", "", 1e308), ("b", "", 1e308), ("c", "", 1e308)))))
+    with pytest.raises(InvalidInputError):
+        step_credit(None)  # type: ignore[arg-type]
 
 
 def test_step_credit_is_discounted_from_the_end() -> None:
@@ -286,6 +313,10 @@ def test_an_action_that_helped_at_last_helped() -> None:
         ("Restart the server before the migration runs", "Restart the server after the migration runs", False),
         ("Increase the timeout of the slow model call", "Decrease the timeout of the slow model call", False),
         ("Check the index", "Check the table", False),
+        ("Use pip instead of conda here", "Use conda instead of pip here", False),
+        ("Close the socket, then delete the file", "Delete the file, then close the socket", False),
+        ("Fetch the wheels from pypi.org for each new build", "Fetch the wheels from evil.org for each new build", False),
+        ("Always read the full error log first", "Always read the full error log very first", True),
         ("guessed", "guessed.", True),
         ("", "", False),
     ],
@@ -297,6 +328,8 @@ def test_near_duplicates_say_the_same(one: str, other: str, same: bool) -> None:
 def test_near_duplicates_are_named_once() -> None:
     texts = dict.fromkeys("cab", "read the full error log first") | {"x": "something else entirely"}
     assert near_duplicates(texts) == [("a", "b"), ("a", "c")]
+    assert near_duplicates(texts, [("c", "a")]) == [("a", "b")], "what was told apart stays apart"
+    assert near_duplicates(texts, [("c", "b")]) == [("a", "b")], "also by way of a third"
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=8), st.randoms())

@@ -10,7 +10,7 @@ import pytest
 from hardwon import Decision, Episode, Fact, Metadata
 from hardwon.fields import new_id, to_us
 from hardwon.learn.lessons import DAY_US, Lesson, rule_key
-from hardwon.model import Event, EventKind, Moment, Source, Validation
+from hardwon.model import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.recall.filters import Filters
 from hardwon.store.contract import Cursor, Row, Store
 from hardwon.store.rows import record_of, row_of
@@ -202,10 +202,10 @@ class TestKnowledge:
         assert not any((store.daily("p", "works", "t"), store.tallies("p", "works", "t", 10)))
         assert not any((store.tallies_of_item("p", "works", "t", "x"), store.most_counted("p", "works", 10)))
         assert not any((store.vouched_items("p"), store.rolled_back("p")))
-        assert not any((store.by_key("p", ["signature:x"], 10), store.decisions("p", None, 10)))
+        assert not any((store.by_key("p", ["signature:x"], 10), store.decisions("p", ACTIONS, None, 10)))
         assert store.untrue_tallies("p") == 0
         with store.write() as writer:
-            assert writer.known_keys("p", ["x"]) == set()
+            assert writer.known_keys("p", ["x"], STATUSES) == set()
             assert writer.state("p", "n") == 0
 
     def test_lessons_are_counted_with_the_row(self, store: Store) -> None:
@@ -252,7 +252,8 @@ class TestKnowledge:
         rows = [row(f"Fact {n}.", n)._replace(keys=("failure:x", f"signature:{n}")) for n in range(3)]
         with store.write() as writer:
             writer.append(rows)
-            assert writer.known_keys("p", ["failure:x", "signature:9"]) == {"failure:x"}
+            assert writer.known_keys("p", ["failure:x", "signature:9"], STATUSES) == {"failure:x"}
+            assert writer.known_keys("p", ["failure:x"], ["archived"]) == set()
             writer.set_validation("p", rows[2].id, "archived", None)
         found = [stored.id for stored in store.by_key("p", ["failure:x", "signature:1"], 10)]
         assert found == [rows[1].id, rows[0].id]
@@ -268,12 +269,25 @@ class TestKnowledge:
         assert store.rolled_back("p") == {"ann: it's her"}
         assert [tally.author for tally in store.tallies("p", "works", "t", 10)] == ["bob"]
         assert store.by_key("p", ["failure:x"], 10) == []
-        assert [stored.id for stored in store.decisions("p", None, 10)] == [decision.id]
+        assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10)] == [decision.id]
         with store.write() as writer:
             writer.set_validation("p", decision.id, "archived", None)
         assert store.rolled_back("p") == set()
-        assert store.decisions("p", None, 10) == []
+        assert store.decisions("p", ACTIONS, None, 10) == []
         assert len(store.tallies("p", "works", "t", 10)) == 2
+
+    def test_what_arrived_last_and_what_is_trusted(self, store: Store) -> None:
+        late, early = taught("t", "a", 1, 100), taught("t", "b", 1, 5)
+        untrusted, archived = taught("t", "c", 1, 200, author="eve"), taught("t", "d", 1, 300)
+        metadata = Metadata(project_id="p", validation=Validation(status="verified"))
+        decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
+        with store.write() as writer:
+            writer.append([late, untrusted, archived, early, decision])
+            writer.set_validation("p", archived.id, "archived", None)
+        assert [stored.id for stored in store.last_arrived("p", 10)] == [early.id, late.id]
+        assert len(store.last_arrived("p", 1)) == 1
+        assert [stored.id for stored in store.page("p", EVERYTHING, None, 10, trusted=True)] == [late.id, early.id]
+        assert len(store.page("p", EVERYTHING, None, 10)) == 4
 
     def test_decisions_of_a_task_come_with_those_of_the_project(self, store: Store) -> None:
         metadata = Metadata(project_id="p")
@@ -283,9 +297,13 @@ class TestKnowledge:
         ]
         with store.write() as writer:
             writer.append(made)
-        assert {stored.id for stored in store.decisions("p", "t", 10)} == {made[0].id, made[2].id}
-        assert len(store.decisions("p", None, 10)) == 3
-        assert len(store.decisions("p", None, 2)) == 2
+        assert {stored.id for stored in store.decisions("p", ACTIONS, "t", 10)} == {made[0].id, made[2].id}
+        assert len(store.decisions("p", ACTIONS, None, 10)) == 3
+        assert len(store.decisions("p", ACTIONS, None, 2)) == 2
+        assert store.decisions("p", ["merge"], None, 10) == []
+        with store.write() as writer:
+            writer.set_validation("p", made[0].id, "archived", None)
+        assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10, undone=True)] == [made[0].id]
         assert store.page("p", EVERYTHING, None, 10) == []
         assert len(store.page("p", Filters(kind="decision"), None, 10)) == 3
         assert (store.counts("p").records, store.counts("p").decisions) == (0, 3)

@@ -51,6 +51,10 @@ def whole_number(field: str, value: Any, least: int, most: int) -> int:
 def text(field: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidInputError.one(field, value, "text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError.one(field, value, "text that UTF-8 can encode (no lone surrogates)") from None
     return value
 
 

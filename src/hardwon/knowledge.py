@@ -3,19 +3,18 @@ for what is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Final, Literal, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.fields import from_us, to_us
-from hardwon.learn.confidence import FixCounts, Odds, Share, fix_odds, shrink, tool_odds
+from hardwon.fields import from_us
+from hardwon.learn.confidence import FixCounts, Odds, Share, fix_odds, tool_odds
 from hardwon.learn.consolidation import merged_items
 from hardwon.learn.failures import error_core, failure_hash
-from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, signature_keys
+from hardwon.learn.lessons import BETWEEN_NAMES, HELPED, Tally, signature_keys
 from hardwon.learn.patterns import (
     ModelInsights,
     Pattern,
@@ -25,6 +24,7 @@ from hardwon.learn.patterns import (
     Strategy,
     TemporalPattern,
     common_issues,
+    p_helped,
     pattern_name,
     performance_notes,
     rank_strategies,
@@ -32,6 +32,7 @@ from hardwon.learn.patterns import (
     temporal_patterns,
 )
 from hardwon.learn.rules import (
+    STATE_ORDER,
     Card,
     Rule,
     ScoreHistory,
@@ -52,35 +53,40 @@ from hardwon.learn.rules import (
 from hardwon.learn.signatures import generate_issue_signature, issue_subject
 from hardwon.learn.support import Support, gather
 from hardwon.learn.trajectories import pairs_of
-from hardwon.model import ROUTES, AnyRecord, Decision, Episode, Fix, Issue, Trajectory
+from hardwon.model import ROUTES, Action, AnyRecord, Decision, Episode, Fix, Issue, Trajectory
 from hardwon.recall.filters import Filters
 from hardwon.reports import SimilarIssues
-from hardwon.store.contract import Daily, Store
+from hardwon.store.contract import Daily, Store, Stored
 from hardwon.store.rows import record_of
 
 T = TypeVar("T")
 
 _RULE_KINDS: Final[tuple[Literal["works", "avoid"], ...]] = ("works", "avoid")
+RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
+"""Decisions that change which rules there are."""
+
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
-_SIMILAR_CONSIDERED: Final = 200  # of each sort, the newest; successes among them come first
 _PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (("exact", "signature"), ("type", "type"))
-_STATE_ORDER: Final = {"active": 0, "candidate": 1, "retired": 2}
 
 
 class Knowledge:
-    """Everything that can be asked of one project."""
+    """Everything that can be asked of one project. Made anew for every question: what it read for one part of an answer is
+    not read again for another."""
 
-    def __init__(self, store: Store, project: str, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, project: str, today: int) -> None:
         self._store = store
         self._project = project
-        self._clock = clock
-
-    @property
-    def today(self) -> int:
-        return to_us(self._clock()) // DAY_US
+        self.today = today
+        self._records: dict[str, AnyRecord | None] = {}
+        self._counts: dict[tuple[str, str], list[Daily]] = {}
 
     def _daily(self, scope: str, key: str) -> list[Daily]:
-        return self._store.daily(self._project, scope, key)
+        if (scope, key) not in self._counts:
+            self._counts[scope, key] = self._store.daily(self._project, scope, key)
+        return self._counts[scope, key]
+
+    def _all(self, scope: str, key: str) -> list[Tally]:
+        return self._store.tallies(self._project, scope, key, limits.ITEMS_CONSIDERED_MAX)
 
     def _supports(self, scope: str, key: str, same: Mapping[str, str] | None = None) -> dict[str, Support]:
         return gather(self._all(scope, key), same)
@@ -88,14 +94,18 @@ class Knowledge:
     def _first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
         """The first thing that can be read off some records."""
         for record_id in ids:
-            stored = self._store.get(self._project, record_id)
-            try:
-                found = read(record_of(stored)) if stored else None
-            except DamagedError:  # one unreadable record must not hide what the others say
-                continue
+            record = self._record(record_id)
+            found = None if record is None else read(record)
             if found is not None:
                 return found
         return None
+
+    def _record(self, record_id: str) -> AnyRecord | None:
+        """None also where it cannot be read: one damaged record must not hide what the others say."""
+        if record_id not in self._records:
+            stored = self._store.get(self._project, record_id)
+            self._records[record_id] = next(readable([stored]), None) if stored else None
+        return self._records[record_id]
 
     # --- how likely ---------------------------------------------------------------------------------------------
 
@@ -141,7 +151,7 @@ class Knowledge:
         return list(islice(filter(None, map(self._worded_strategy, ranked)), limit))
 
     def _worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
-        fix = self._first(ranked.support.evidence, _fix_of)
+        fix = self._first(ranked.support.spokesmen, _fix_of)
         return strategy_from(ranked, fix) if fix else None
 
     def patterns(self, limit: int) -> list[Pattern]:
@@ -159,13 +169,10 @@ class Knowledge:
         found.sort(key=lambda each: (-sum(support.records for support in each[2].values()), each[0], each[1]))
         return list(islice(filter(None, (self._pattern(*each) for each in found)), limit))
 
-    def _all(self, scope: str, key: str) -> list[Tally]:
-        return self._store.tallies(self._project, scope, key, limits.ITEMS_CONSIDERED_MAX)
-
     def _pattern(self, kind: PatternKind, key: str, supports: Mapping[str, Support]) -> Pattern | None:
-        newest = max((pair for support in supports.values() for pair in support.newest), default=None)
-        fix = self._first([newest[1]] if newest else [], _fix_of)
-        if newest is None or fix is None:
+        newest = sorted((pair for support in supports.values() for pair in support.newest), reverse=True)
+        fix = self._first((record_id for _, record_id in newest[: limits.EVIDENCE_SHOWN_MAX]), _fix_of)
+        if fix is None:
             return None
         issue, model = fix.issue, None if kind == "type" else fix.issue.model
         odds = self.fix_odds(issue if kind == "exact" else None, model, issue.issue_type, None)
@@ -185,15 +192,13 @@ class Knowledge:
             applied_count=counted.applied,
             p_success=odds.p_success,
             interval=odds.interval,
-            last_seen=from_us(newest[0]),
+            last_seen=from_us(newest[0][0]),
             best_fix=best[0] if best else None,
         )
 
     def temporal_patterns(self) -> list[TemporalPattern]:
         types = self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
-        return temporal_patterns(
-            {name: self._daily("fix.type", name) for name in types}, {name: self._daily("fix.hour", name) for name in types}
-        )
+        return temporal_patterns({name: self._daily("fix.hour", name) for name in types})
 
     def model_insights(self, name: str) -> ModelInsights:
         supports = self._supports("fix.model", name)
@@ -215,31 +220,30 @@ class Knowledge:
         )
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
-        untrusted = self._store.rolled_back(self._project)
-        exact = [record_of(stored) for stored in self._store.by_key(self._project, signature_keys(issue), _SIMILAR_CONSIDERED)]
-        model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type), untrusted)
-        of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type), untrusted)
-        return SimilarIssues(*(_successes_first(found)[:limit] for found in (exact, model, of_type)))
+        exact = self._store.by_key(self._project, signature_keys(issue), limits.SIMILAR_CONSIDERED_MAX)
+        model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type))
+        of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type))
+        return SimilarIssues(*(_successes_first(readable(found))[:limit] for found in (exact, model, of_type)))
 
-    def _newest(self, filters: Filters, untrusted: set[str], limit: int = _SIMILAR_CONSIDERED) -> list[AnyRecord]:
-        """The newest records that pass and that count: neither archived nor of a source that was rolled back."""
-        found = map(record_of, self._store.page(self._project, filters, None, limit))
-        return [
-            record
-            for record in found
-            if record.metadata.validation.status != "archived" and record.metadata.source.author not in untrusted
-        ]
+    def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
+        return self._store.page(self._project, filters, None, limit, trusted=True)
 
     # --- rules, cards, scores -----------------------------------------------------------------------------------
 
-    def decisions(self, task_id: str | None) -> list[Decision]:
+    def decisions(self, actions: Sequence[Action], task_id: str | None) -> list[Decision]:
         """Of a task and of the whole project (None: of every task), newest first."""
-        stored = self._store.decisions(self._project, task_id, limits.DECISIONS_MAX)
-        return [record for record in map(record_of, stored) if isinstance(record, Decision)]
+        stored = self._store.decisions(self._project, actions, task_id, limits.DECISIONS_MAX)
+        return [record for record in readable(stored) if isinstance(record, Decision)]
+
+    def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
+        """Lessons of a task that were merged once, and told apart again."""
+        stored = self._store.decisions(self._project, ["merge"], task_id, limits.DECISIONS_MAX, undone=True)
+        found = (record for record in readable(stored) if isinstance(record, Decision))
+        return [(decision.target, decision.replacement) for decision in found if decision.task_id == task_id]
 
     def weighed_rules(self, task_id: str, decisions: Sequence[Decision]) -> list[Weighed]:
         """What the task's own episodes say, without texts."""
-        own = [decision for decision in decisions if decision.task_id == task_id and in_effect(decision)]
+        own = [decision for decision in decisions if decision.task_id == task_id and decision.in_effect]
         same = merged_items(own)
         retired = retired_days(own)
         thresholds = self._thresholds(task_id)
@@ -254,25 +258,36 @@ class Knowledge:
         return Thresholds.of([sum(level) for level in zip(*days, strict=True)] if days else [])
 
     def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
-        """The rule as the newest episode that shows it words it."""
+        """The rule in the words of an episode that shows it."""
         items = {weighed.support.item, *(item for item, leader in same.items() if leader == weighed.support.item)}
         return self._first(
-            weighed.support.evidence,
+            weighed.support.spokesmen,
             lambda record: rule_text(record, weighed.kind, items) if isinstance(record, Episode) else None,
         )
 
     def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
-        decisions = self.decisions(task_id)
+        decisions = self.decisions(RULE_ACTIONS, task_id)
         rules = self._project_rules(decisions)
-        rules += [written_rule(each) for each in decisions if each.action == "rule" and each.task_id in (None, task_id)]
+        rules += self._written_rules([each for each in decisions if each.action == "rule" and each.task_id in (None, task_id)])
         if task_id is not None:
             rules += self._task_rules(task_id, decisions, state, limit)
         wanted = [rule for rule in rules if state in (None, rule.state)]
-        wanted.sort(key=lambda rule: (_STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful, rule.id))
+        wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful, rule.id))
         return wanted[:limit]
 
+    def _written_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
+        """Without those that were read from nothing but records of sources that were rolled back."""
+        untrusted = self._store.rolled_back(self._project)
+        found = []
+        for decision in decisions:
+            known = [record for record in map(self._record, decision.evidence) if record] if untrusted else []
+            tainted = [record for record in known if record.metadata.source.author in untrusted]
+            if not known or len(tainted) < len(known):
+                found.append(written_rule(decision, tainted=bool(tainted)))
+        return found
+
     def _task_rules(self, task_id: str, decisions: Sequence[Decision], state: str | None, limit: int) -> list[Rule]:
-        same = merged_items(each for each in decisions if each.task_id == task_id and in_effect(each))
+        same = merged_items(each for each in decisions if each.task_id == task_id and each.in_effect)
         weighed = sorted(self.weighed_rules(task_id, decisions), key=lambda each: each.order)
         found: list[Rule] = []
         for each in weighed:
@@ -285,7 +300,7 @@ class Knowledge:
     def _project_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
         promoted: dict[str, dict[str, None]] = {}
         for decision in decisions:
-            if decision.action == "promote" and in_effect(decision):
+            if decision.action == "promote" and decision.in_effect:
                 promoted.setdefault(decision.target, {}).update(dict.fromkeys(decision.tasks))
         found = []
         for target, tasks in promoted.items():
@@ -308,30 +323,26 @@ class Knowledge:
         tasks = (
             [task_id] if task_id is not None else self._store.most_counted(self._project, "card", limits.TASKS_CONSIDERED_MAX)
         )
-        cards: list[Card] = []
-        weights: dict[str, float] = {}
-        for task in tasks:
-            for support in self._card_supports(task):
-                said = self._first(support.evidence, partial(_card_of, support.item))
-                if said:
-                    cards.append(card_from(support, task, said))
-                    weights[support.item] = support.weight(self.today)
-        return ranked_cards(cards, weights)[:limit]
+        ranked = ranked_cards((support for task in tasks for support in self._card_supports(task)), self.today)
+        return list(islice(filter(None, map(self._worded_card, ranked)), limit))
 
     def _card_supports(self, task: str) -> list[Support]:
         own = self._supports("card", task)
         for item, support in self._supports("card.foreign", task).items():
-            if item in own or believable_foreign(support):
+            if believable_foreign(support):
                 whole = own.setdefault(item, Support(item))
                 for tally in support.tallies:
                     whole.add(tally)
         return list(own.values())
 
+    def _worded_card(self, support: Support) -> Card | None:
+        said = self._first(support.spokesmen, partial(_card_of, support.item))
+        return card_from(support, next(iter(support.keys)), said) if said else None
+
     def scores(self, task_id: str) -> ScoreHistory:
         support = self._supports("score", task_id).get("", Support(""))
-        untrusted = self._store.rolled_back(self._project)
-        newest = self._newest(Filters(kind="episode", task_id=task_id), untrusted, limits.SCORES_SHOWN_MAX)
-        recent = [record.score for record in reversed(newest) if isinstance(record, Episode)]
+        newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
+        recent = [record.score for record in readable(reversed(newest)) if isinstance(record, Episode)]
         return score_history(task_id, support, recent)
 
     # --- diagnoses and solutions --------------------------------------------------------------------------------
@@ -342,35 +353,33 @@ class Knowledge:
             if error is not None
             else self._store.most_counted(self._project, "pair", limits.TASKS_CONSIDERED_MAX)
         )
-        found: list[Solution] = []
-        for diagnosis in hashes:
-            for support in self._supports("pair", diagnosis).values():
-                solution = self._solution(diagnosis, support)
-                found += [solution] if solution else []
-        found.sort(key=lambda each: (-each.p_helped, -each.tried, -each.last_tried.timestamp(), each.action))
-        return found[:limit]
+        supports = ((diagnosis, each) for diagnosis in hashes for each in self._supports("pair", diagnosis).values())
+        ranked = sorted(supports, key=lambda pair: (-p_helped(pair[1]), -pair[1].records, -pair[1].last_us, pair[1].item))
+        return list(islice(filter(None, (self._solution(*pair) for pair in ranked)), limit))
 
     def _solution(self, diagnosis: str, support: Support) -> Solution | None:
-        said = self._first(support.evidence, partial(_words_of_pair, diagnosis, support.item))
+        said = self._first(support.spokesmen, partial(_words_of_pair, diagnosis, support.item))
         if not said:
             return None
-        helped = support.levels[HELPED]
-        share = Share(weight=support.records, weight_verified=helped)
         return Solution(
             diagnosis=said[0],
             failure_hash=diagnosis,
             action=said[1],
             tried=support.records,
-            helped=helped,
-            p_helped=shrink(share, 0.5, 2.0),
+            helped=support.levels[HELPED],
+            p_helped=p_helped(support),
             last_tried=from_us(support.last_us),
             evidence=tuple(support.evidence),
         )
 
 
-def in_effect(decision: Decision) -> bool:
-    """Whether a decision counts: not one that came in from a file and that nobody looked at."""
-    return decision.metadata.validation.status in ("verified", "published")
+def readable(stored: Iterable[Stored]) -> Iterator[AnyRecord]:
+    """The records, without those that were damaged on disk: doctor names them."""
+    for each in stored:
+        try:
+            yield record_of(each)
+        except DamagedError:
+            continue
 
 
 def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:

@@ -160,6 +160,12 @@ TASKS_AT_ONCE_MAX: Final = 5
 """Tasks that a consolidation goes through which runs by itself after an episode, the newest first: whoever recorded the
 episode waits for it."""
 
+SIMILAR_CONSIDERED_MAX: Final = 200
+"""Earlier fixes that are looked at for each sort of similarity, the newest; successes among them come first."""
+
+ARRIVALS_LOOKED_THROUGH_MAX: Final = 100_000
+"""Rows that are looked through for what came in last to one project, where others write into the same file."""
+
 CONTRADICTIONS_MAX: Final = 50
 """Contradictions that one consolidation links, the newest first. A person has to look at each."""
 

@@ -27,16 +27,18 @@ from hardwon.errors import (
     PlaceError,
     UnknownRecordError,
 )
-from hardwon.fields import ABSENT, from_us, new_id, now
+from hardwon.fields import ABSENT, TIME_US_MAX, from_us, new_id, now, to_us
 from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.govern.lifecycle import check_transition, effective_validation
 from hardwon.govern.redaction import redact, redact_json
 from hardwon.intake import Envelope
 from hardwon.knowledge import Knowledge
 from hardwon.learn.confidence import Odds
+from hardwon.learn.lessons import DAY_US
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
 from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory
 from hardwon.model import (
+    ACTIONS,
     MODEL_OF_KIND,
     Action,
     AnyRecord,
@@ -76,7 +78,7 @@ from hardwon.reports import (
     Stats,
 )
 from hardwon.store import files, jsonl, place
-from hardwon.store.contract import Cursor, Finding, Progress, Store, Stored, Writer
+from hardwon.store.contract import Cursor, Finding, Progress, Row, Store, Stored, Writer
 from hardwon.store.rows import original_of, record_of, row_of
 from hardwon.store.sqlite import SqliteStore
 from hardwon.store.sqlite_file import restore as restore_file
@@ -89,6 +91,7 @@ R = TypeVar("R", bound=Record)
 
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted")
 _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
+_DECIDED_ELSEWHERE: Final = "records of other kinds: decisions are made by rollback, consolidate and undo"
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
@@ -120,7 +123,6 @@ class Memory:
         root = repository_root(here)
         self._repository = Repository(root) if root else None
         self._store: Store = SqliteStore(found.path)
-        self._knowledge = Knowledge(self._store, self.project, self._clock)
 
     @property
     def location(self) -> str:
@@ -144,7 +146,7 @@ class Memory:
 
     def add(self, record: AnyRecord) -> str:
         """Keeps a record and returns its id once it is on disk. Adding the same record again changes nothing."""
-        return self._keep_one(record).id
+        return self._keep_one(_recordable(record)).id
 
     def add_many(self, records: Iterable[AnyRecord]) -> list[str]:
         """Keeps all of the records or, when one is refused, none. One transaction."""
@@ -153,7 +155,7 @@ class Memory:
         head = self._head()
         with self._store.write() as writer:
             for batch in batches(given, limits.ADD_BATCH_ROWS):
-                prepared = [self._prepare(record, head) for record in batch]
+                prepared = [self._prepare(_recordable(record), head) for record in batch]
                 self._append(writer, prepared)
                 ids += [record.id for record in prepared]
         if any(type(record) is Episode for record in given):
@@ -348,6 +350,10 @@ class Memory:
 
     # --- what it learned --------------------------------------------------------------------------------------------
 
+    @property
+    def _known(self) -> Knowledge:
+        return Knowledge(self._store, self.project, to_us(self._clock()) // DAY_US)
+
     def odds(
         self,
         issue: Issue | Mapping[str, Any] | None = None,
@@ -363,41 +369,42 @@ class Memory:
         for name, value in (("model", model), ("issue_type", issue_type), ("fixer", fixer), ("tool", tool), ("task", task)):
             intake.optional_text(name, value)
         if tool is not None or task is not None:
-            if tool is None or issue is not None or model is not None or issue_type is not None or fixer is not None:
-                raise InvalidInputError.one("task", task, "a tool, or a tool and a task, and nothing else beside them")
-            return self._knowledge.tool_odds(tool, task)
+            others = (issue, model, issue_type, fixer)
+            if tool is None or any(other is not None for other in others):
+                raise InvalidInputError.one("tool", tool, "a tool, or a tool and a task, and nothing else beside them")
+            return self._known.tool_odds(tool, " ".join(task.split()) if task else None)
         if issue is None:
-            return self._knowledge.fix_odds(None, model, issue_type, fixer)
+            return self._known.fix_odds(None, model, issue_type, fixer)
         if model is not None or issue_type is not None:
             raise InvalidInputError.one("issue", issue, "an issue, or a model and issue type, not both")
         given, named_fixer = intake.issue(issue)
-        return self._knowledge.fix_odds(given, None, None, named_fixer if fixer is None else fixer)
+        return self._known.fix_odds(given, None, None, named_fixer if fixer is None else fixer)
 
     def similar_issues(self, issue: Issue | Mapping[str, Any], limit: int = 5) -> SimilarIssues:
         """Earlier attempts to fix this issue or one like it, successes first."""
-        return self._knowledge.similar_issues(intake.issue(issue)[0], _limit(limit))
+        return self._known.similar_issues(intake.issue(issue)[0], _limit(limit))
 
     def patterns(self, limit: int = 20) -> list[Pattern]:
         """Issues that came up, by signature, by model and type, and by type; the most frequent first."""
-        return self._knowledge.patterns(_limit(limit))
+        return self._known.patterns(_limit(limit))
 
     def temporal_patterns(self) -> list[TemporalPattern]:
         """Hours and weekdays at which an issue type comes up more often than chance explains; the least likely first."""
-        return self._knowledge.temporal_patterns()
+        return self._known.temporal_patterns()
 
     def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
         """What was done about an issue type, the likeliest to succeed first."""
-        usual = self.odds(issue_type=issue_type).p_success
-        return self._knowledge.strategies("type", issue_type, usual, _limit(limit))
+        usual = self.odds(issue_type=intake.text("issue_type", issue_type)).p_success
+        return self._known.strategies("type", issue_type, usual, _limit(limit))
 
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of a model: how its fixes went, its common issues, and what helped."""
-        return self._knowledge.model_insights(intake.text("name", name))
+        return self._known.model_insights(intake.text("name", name))
 
     def solutions(self, error: str | None = None, limit: int = 10) -> list[Solution]:
         """What was done after an error (None: after any) in trajectories, what helped most first."""
         intake.optional_text("error", error)
-        return self._knowledge.solutions(error, _limit(limit))
+        return self._known.solutions(error, _limit(limit))
 
     def rules(self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10) -> list[Rule]:
         """What works and what to avoid: for a task, with what holds for the whole project; without one, only the latter.
@@ -405,32 +412,32 @@ class Memory:
         intake.optional_text("task_id", task_id)
         if state not in (None, "candidate", "active", "retired"):
             raise InvalidInputError.one("state", state, "candidate, active or retired")
-        return self._knowledge.rules(task_id, state, _limit(limit))
+        return self._known.rules(task_id, state, _limit(limit))
 
     def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:
         """Mistakes that episodes reported, of a task or of all. Types take turns, so that none crowds out the others."""
         intake.optional_text("task_id", task_id)
-        return self._knowledge.cards(task_id, _limit(limit))
+        return self._known.cards(task_id, _limit(limit))
 
     def scores(self, task_id: str) -> ScoreHistory:
         """How a task went: mean, best, trend, and the newest scores."""
-        return self._knowledge.scores(intake.text("task_id", task_id))
+        return self._known.scores(intake.text("task_id", task_id))
 
-    def decisions(self, action: Action | None = None, task_id: str | None = None) -> list[Decision]:
-        """What was decided about knowledge and not undone, newest first."""
-        found = self._knowledge.decisions(task_id)
-        return [decision for decision in found if action in (None, decision.action)]
+    def decisions(self, action: Action | None = None, task_id: str | None = None, limit: int = 100) -> list[Decision]:
+        """What was decided about knowledge and not undone, newest first. Of a task: with what concerns the whole project."""
+        intake.optional_text("task_id", task_id)
+        if action is not None and action not in ACTIONS:
+            raise InvalidInputError.one("action", action, f"one of {', '.join(ACTIONS)}")
+        return self._known.decisions(ACTIONS if action is None else (action,), task_id)[: _limit(limit)]
 
     def consolidate(self, *, llm: bool = False) -> Consolidation:
         """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what proved itself in several
         tasks holds for the project, what nobody has seen for long retires. `llm=True` also asks the LLM (the one the memory
         was opened with, else the one the environment names) for rules; they are candidates. Every decision can be undone."""
+        if not isinstance(llm, bool):
+            raise InvalidInputError.one("llm", llm, "true or false; the model itself is given to Memory(llm=…)")
         model, notes = self._configured_llm() if llm else (None, [])
-        return self._consolidate(model, notes=notes)
-
-    def _consolidate(self, model: Llm | None, **options: Any) -> Consolidation:
-        at = self._clock()
-        return consolidating.consolidate(self._store, self.project, self._knowledge, self._prepare, at, model, **options)
+        return consolidating.consolidate(self._store, self.project, self._known, self._prepare, self._clock(), model, notes)
 
     def _configured_llm(self) -> tuple[Llm | None, list[str]]:
         if self._llm is not None:
@@ -445,18 +452,27 @@ class Memory:
     def _consolidate_when_due(self) -> None:
         """After the episodes are safely kept. What goes wrong here must not look as if they were not."""
         try:
-            if self._consolidate_every and consolidating.is_due(self._store, self.project, self._consolidate_every):
-                self._consolidate(None, newest=self._consolidate_every)
+            every = self._consolidate_every
+            if every and consolidating.is_due(self._store, self.project, every):
+                at = self._clock()
+                consolidating.consolidate_recent(self._store, self.project, self._known, self._prepare, at, every)
         except HardwonError as error:
             _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
     def rollback(self, source: str, reason: str = "", by: str = "user") -> Decision:
         """Undoes what a source (an author) taught: no knowledge counts its records, recall leaves them out unless it is
         asked for that author, and so it stays for what the source records from now on. `undo` takes it back."""
-        decision = consolidating.decide("rollback", self._clock(), by, target=source, reason=reason)
-        if not decision.target.strip():
+        for name, value in (("source", source), ("reason", reason), ("by", by)):
+            intake.text(name, value)
+        if not source.strip() or len(source) > limits.NAME_CHARS_MAX:
             raise InvalidInputError.one("source", source, "the author whose teaching is to be undone")
-        return self._keep_one(decision)
+        decision = self._prepare(consolidating.decide("rollback", self._clock(), by, target=source, reason=reason))
+        with self._store.write() as writer:
+            self._append(writer, [decision])
+            consolidating.put_in_effect(writer, self.project, [decision])
+            kept = self._must_get(writer, decision.id)
+        assert isinstance(kept, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
+        return kept
 
     def undo(self, decision_id: str | UUID, by: str = "user") -> Decision:
         """Takes back a decision: a rollback, a merge, a promotion … It stays in the log, archived."""
@@ -525,7 +541,7 @@ class Memory:
         earlier = writer.events_of(self.project, event.record_id)
         if earlier and event.at_us <= earlier[-1].at_us:
             # A clock that stands still or was set back must not make what happens now count as having happened before.
-            event = event.altered(at=from_us(earlier[-1].at_us + 1))
+            event = event.altered(at=from_us(min(earlier[-1].at_us + 1, TIME_US_MAX)))
         writer.add_events(self.project, [clean_event(event)])
         refresh_status(writer, self.project, event.record_id)
         return self._must_get(writer, event.record_id)
@@ -552,8 +568,7 @@ class Memory:
             raise InvalidInputError.one("ids_or_filters", given or ABSENT, "ids or at least one filter, not both")
         wanted = [(intake.record_id(found), str(found)) for found in given]
         if narrowing:
-            kinds: list[dict[str, Any]] = [{}] if "kind" in filters else [{}, {"kind": "decision"}]
-            ids = [stored.id for kind in kinds for stored in self._pages(Filters.of(self.project, {**filters, **kind}))]
+            ids = [stored.id for stored in self._pages(Filters.of(self.project, filters))]
         else:
             ids = [found for found in dict.fromkeys(found for found, _ in wanted) if self._store.get(self.project, found)]
         known = set(ids)
@@ -648,10 +663,7 @@ class Memory:
         for batch in batches(self._store.rows(self.project), limits.BATCH_ROWS):
             with self._store.write() as writer:
                 for row, _ in batch:
-                    derived = derive_again(row, writer.events_of(self.project, row.id))
-                    if derived != row and writer.get(self.project, row.id):
-                        writer.rewrite(derived)
-                        corrected += 1
+                    corrected += _derive_again_and_keep(writer, self.project, row)
         with self._store.write() as writer:
             writer.recount(self.project)
         return corrected
@@ -669,6 +681,24 @@ def _project_name(given: str) -> str:
     if not name.strip() or redact(name)[1]:
         raise InvalidInputError.one("project", given, "a name that is neither empty nor a secret")
     return name
+
+
+def _derive_again_and_keep(writer: Writer, project: str, row: Row) -> bool:
+    try:
+        derived = derive_again(row, writer.events_of(project, row.id))
+    except DamagedError:  # only a backup has it; doctor names it
+        return False
+    changed = derived != row and writer.get(project, row.id) is not None
+    if changed:
+        writer.rewrite(derived)
+    return changed
+
+
+def _recordable(record: AnyRecord) -> AnyRecord:
+    """A decision changes what others are believed: a caller does not add one like something that was tried."""
+    if type(record) is Decision:
+        raise InvalidInputError.one("record", record.id, _DECIDED_ELSEWHERE)
+    return record
 
 
 def _limit(limit: int) -> int:

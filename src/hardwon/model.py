@@ -60,6 +60,10 @@ Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollbac
 EventKind = Literal["status", "superseded", "imported", "forgotten"]
 
 STATUSES: Final = get_args(Status)
+VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
+"""Somebody, or a test, stands behind a record of these."""
+
+ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 VERIFIERS: Final = get_args(Verifier)
 
 KNOWN_ISSUE_TYPES: Final = (
@@ -396,6 +400,10 @@ class Decision(Record):
     tasks: Names = []
     evidence: Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] = []
     reason: Text = ""
+
+    @property
+    def in_effect(self) -> bool:
+        return self.metadata.validation.status in VOUCHED_STATUSES
 
 
 class SolutionPattern(Model):

@@ -92,7 +92,9 @@ class _Known(dict[str, bool]):
     def __missing__(self, name: str) -> bool:
         if len(self) >= _KNOWN_NAMES_MAX:
             self.clear()
-        found = self[name] = self._find_out(name)
+        found = self._find_out(name)
+        if len(name) <= limits.NAME_CHARS_MAX:
+            self[name] = found
         return found
 
 

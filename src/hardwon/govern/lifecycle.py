@@ -24,9 +24,10 @@ def check_transition(now: Status, to: Status) -> None:
 
 
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
-    """What a reader is told. A function of the set of events: the order in which they arrive does not matter."""
+    """What a reader is told. A function of the set of events: the order in which they arrive does not matter. `imported` comes
+    first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere."""
     current = envelope
-    for event in sorted(events, key=lambda event: (event.at_us, event.id)):
+    for event in sorted(events, key=lambda event: (event.kind != "imported", event.at_us, event.id)):
         if event.kind == "status" and event.status:
             current = current.altered(
                 status=event.status,

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from hashlib import blake2b
 from typing import Final
 
 from hardwon import limits
 
-_MARK: Final = re.compile(r"^(?:\[(?:works|avoid|consolidated|high score[^\]]*)\]|avoid:)\s*")
 _AROUND: Final = " \t.,;:!-*•\"'`"
 
 
 def canonical(text: str) -> str:
-    """Case and spacing folded, cut, and without the marks under which a memory itself hands a lesson out: one that comes
-    back as somebody's own observation is the same lesson."""
-    cut = text[: 4 * limits.LESSON_CHARS_MAX]
-    if not cut.isascii():
-        cut = unicodedata.normalize("NFKC", cut)
-    folded = " ".join(cut.casefold().split())
-    while unmarked := _MARK.match(folded):
-        folded = folded[unmarked.end() :]
-    return folded.strip(_AROUND)[: limits.LESSON_CHARS_MAX]
+    """Case and spacing folded, surrounding punctuation dropped, cut. Spaces are folded before it is cut: however much of
+    them somebody puts in between, what comes after is part of what is compared."""
+    words = text.split(None, limits.LESSON_CHARS_MAX)[: limits.LESSON_CHARS_MAX]
+    folded = " ".join(word[: limits.LESSON_CHARS_MAX] for word in words)
+    if not folded.isascii():
+        folded = " ".join(unicodedata.normalize("NFKC", folded[: 4 * limits.LESSON_CHARS_MAX]).split())
+    return folded.casefold().strip(_AROUND)[: limits.LESSON_CHARS_MAX].strip(_AROUND)
 
 
 def key_of(*parts: object) -> str:

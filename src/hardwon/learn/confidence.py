@@ -84,7 +84,14 @@ class Odds:
     @cached_property
     def interval(self) -> tuple[float, float]:
         """Where the true rate lies with 90 % probability."""
-        return beta.interval(self.p_success * self.strength, (1 - self.p_success) * self.strength)
+        return interval_around(self.p_success, self.strength)
+
+
+def interval_around(p: float, strength: float) -> tuple[float, float]:
+    """The central 90 % of a Beta distribution of so many pseudo-counts around p. Half a success and half a failure are added:
+    next to 0 and 1 the plain distribution would put nearly everything beyond p itself."""
+    low, high = beta.interval(p * strength + 0.5, (1 - p) * strength + 0.5)
+    return min(low, p), max(high, p)
 
 
 # --- counting ---------------------------------------------------------------------------------------------------
@@ -148,7 +155,8 @@ class _Estimate:
 
     def __init__(self, share: Share) -> None:
         self.p = shrink(share, FIRST_GUESS, ALL_STRENGTH)
-        self.share, self.strength = share, ALL_STRENGTH
+        self.everything = self.share = share
+        self.strength = ALL_STRENGTH
         self.basis = [Basis("all", share.attempts, share.verified)]
 
     def narrow(self, scope: str, share: Share, strength: float) -> None:
@@ -197,9 +205,11 @@ def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
     moved, of_model = 0.0, estimate.share
     if counts.model is not None:
         of_model = Share.of(counts.model, today)
-        expected = rates.expected(counts.model)
-        estimate.move("model", of_model, expected, MODEL_STRENGTH)
-        moved = _log_odds(shrink(of_model, expected, MODEL_STRENGTH)) - _log_odds(expected)
+        # The only model there is, or the only one with this issue type, tells nothing that was not counted already.
+        if of_model.attempts not in (estimate.everything.attempts, Share.of(of_type, today).attempts):
+            expected = rates.expected(counts.model)
+            estimate.move("model", of_model, expected, MODEL_STRENGTH)
+            moved = _log_odds(shrink(of_model, expected, MODEL_STRENGTH)) - _log_odds(expected)
         if counts.issue_type is None:
             estimate.share, estimate.strength = of_model, MODEL_STRENGTH
         else:

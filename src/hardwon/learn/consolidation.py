@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from hardwon.learn.canonical import canonical
+from hardwon.learn.canonical import canonical, key_of
 from hardwon.learn.lessons import strategy_key
 from hardwon.learn.signatures import generate_issue_signature
 from hardwon.model import AnyRecord, Decision, Experience, Fix
 
 SAME_FROM: Final = 0.8
-"""From this share of common words on (Jaccard) two texts are near-duplicates."""
+"""From this share of common words on two texts may be near-duplicates."""
 
 _WORD: Final = re.compile(r"\w+(?:['\u2019]t\b)?")
 _TURNING: Final = frozenset(
@@ -24,33 +24,49 @@ _TURNING: Final = frozenset(
 _WORDS_MIN: Final = 3  # shorter texts are the same only when they are equal
 _LITTLE: Final = frozenset("a an the to of in on at for and or is are was were be it this that with by as".split())
 
-
-def words_of(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(canonical(text))) - _LITTLE
+Words = tuple[str, ...]
 
 
-def say_the_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Nearly the same words, none of those that differ being a number or one that turns the meaning round."""
-    if min(len(one), len(other)) < _WORDS_MIN:
-        return one == other and bool(one)
-    apart = one ^ other
-    return len(one & other) >= SAME_FROM * len(one | other) and not (
-        apart & _TURNING or any(any(char.isdigit() for char in word) for word in apart)
-    )
+def words_of(text: str) -> Words:
+    return tuple(word for word in _WORD.findall(canonical(text)) if word not in _LITTLE)
 
 
-def near_duplicates(texts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Pairs of items whose texts say the same, each pair ordered; none that follows from two others."""
+def say_the_same(one: Words, other: Words) -> bool:
+    """One is the other with a few words more, in the same order. A word in another's place (another host, another file) makes
+    another text, and so does a number more, or a word that turns the meaning round."""
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) < _WORDS_MIN:
+        return shorter == longer and bool(shorter)
+    if len(shorter) < SAME_FROM * len(longer):
+        return False
+    rest = iter(longer)
+    more = []
+    for word in shorter:
+        for found in rest:
+            if found == word:
+                break
+            more.append(found)
+        else:
+            return False
+    more += rest
+    return not any(word in _TURNING or any(char.isdigit() for char in word) for word in more)
+
+
+def near_duplicates(texts: Mapping[str, str], apart: Iterable[tuple[str, str]] = ()) -> list[tuple[str, str]]:
+    """Pairs of items whose texts say the same, each pair ordered; none that follows from two others. Items that somebody
+    told `apart` stay so, also by way of a third."""
     words = {item: words_of(text) for item, text in sorted(texts.items())}
-    leader: dict[str, str] = {}
+    enemies = {pair for one, other in apart for pair in ((one, other), (other, one))}
+    groups: dict[str, list[str]] = {}
     found = []
     for item in words:
-        for other in leader.values():
-            if say_the_same(words[item], words[other]):
-                found.append((other, item))
+        for leader, group in groups.items():
+            if say_the_same(words[item], words[leader]) and not any((item, member) in enemies for member in group):
+                found.append((leader, item))
+                group.append(item)
                 break
         else:
-            leader[item] = item
+            groups[item] = [item]
     return found
 
 
@@ -82,6 +98,14 @@ def merged_items(decisions: Iterable[Decision]) -> dict[str, str]:
     return {item: root(item) for item in list(parent)}
 
 
+def situation_of(record: AnyRecord) -> str:
+    """What makes records of opposite outcomes contradict each other: however often it happens, it is one contradiction."""
+    if isinstance(record, Fix):
+        return key_of("fix", generate_issue_signature(record.issue), strategy_key(record))
+    content = record.content if isinstance(record, Experience) else record.id
+    return key_of("experience", *sorted(words_of(content)))
+
+
 def opposite_outcomes(records: Sequence[AnyRecord], limit: int) -> list[tuple[AnyRecord, AnyRecord]]:
     """Pairs of records (older, newer) that report the same situation with opposite outcomes: experiences of one tool that say
     the same, and fixes of one signature by one strategy. The newest of each side speaks for it."""
@@ -103,7 +127,7 @@ def _contradicting_fixes(records: Iterable[AnyRecord]) -> list[tuple[Fix, Fix]]:
 
 
 def _contradicting_experiences(records: Iterable[AnyRecord]) -> list[tuple[Experience, Experience]]:
-    outcomes: dict[str, list[tuple[frozenset[str], Experience]]] = {"success": [], "failure": []}
+    outcomes: dict[str, list[tuple[Words, Experience]]] = {"success": [], "failure": []}
     for record in records:
         if isinstance(record, Experience) and record.outcome in outcomes:
             outcomes[record.outcome].append((words_of(record.content), record))

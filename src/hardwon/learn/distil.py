@@ -34,24 +34,26 @@ _AFTER: Final = "\nThe log ends. Answer with the JSON object of rules alone."
 
 
 def request(episodes: Sequence[Episode]) -> tuple[str, str]:
-    """The system and the user message that ask for rules. The same episodes in any order give the same question.
+    """The system and the user message that ask for rules, from as many of the episodes as fit. The same episodes in any order
+    give the same question."""
+    return _SYSTEM, _BEFORE + "\n".join(map(_line, fitting(episodes))) + _AFTER
 
-    The newest `LLM_EPISODES_MAX` are shown, their texts cut, without the oldest of them where both messages together would
-    be longer than `LLM_PROMPT_CHARS_MAX`. One episode always fits.
-    """
+
+def fitting(episodes: Sequence[Episode]) -> list[Episode]:
+    """The episodes that a question shows, oldest first: the newest `LLM_EPISODES_MAX`, their texts cut, without the oldest of
+    them where both messages together would be longer than `LLM_PROMPT_CHARS_MAX`. One episode always fits."""
     if not episodes:
         raise InvalidInputError.one("episodes", [], "at least one episode")
     distinct = {episode.id: episode for episode in episodes}.values()
     newest_first = sorted(distinct, key=lambda episode: (episode.at_us, episode.id), reverse=True)
     left = limits.LLM_PROMPT_CHARS_MAX - len(_SYSTEM) - len(_BEFORE) - len(_AFTER)
-    lines: list[str] = []
+    shown: list[Episode] = []
     for episode in newest_first[: limits.LLM_EPISODES_MAX]:
-        line = _line(episode)
-        left -= len(line) + 1
+        left -= len(_line(episode)) + 1
         if left < 0:
             break
-        lines.append(line)
-    return _SYSTEM, _BEFORE + "\n".join(reversed(lines)) + _AFTER
+        shown.append(episode)
+    return shown[::-1]
 
 
 def _line(episode: Episode) -> str:

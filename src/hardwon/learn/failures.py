@@ -23,6 +23,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 
 # ---- the window
 
@@ -836,6 +837,8 @@ def error_core(error_text: str) -> str:
 def failure_hash(error_text: str) -> str:
     """16 hex characters that are the same for the same failure: on another run, machine or user, in colour or not, alone or
     inside a log. Records keep it, so whoever changes what `error_core` returns parts the old records from the new."""
+    if not isinstance(error_text, str):
+        raise InvalidInputError.one("error_text", error_text, "text")
     return blake2b(error_core(error_text).encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 

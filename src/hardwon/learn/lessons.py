@@ -11,21 +11,20 @@ fix.type         issue type         fixer       outcome                      odd
 fix.model        model              type, fixer outcome                      odds, patterns, model_insights
 fix.subject      subject            type, fixer outcome                      odds
 fix.signature    signature          fixer       outcome                      odds, patterns
-fix.hour         issue type         hour (UTC)  outcome; on no day           temporal patterns
+fix.hour         issue type         hour (UTC)  outcome                      temporal patterns
 strategy.type    issue type         strategy    outcome                      strategies, best fix
 strategy.model   model              type, strategy  outcome                  model_insights, best fix
 strategy.signature  signature       strategy    outcome                      best fix
 episode          ""                 ""          0                            when to consolidate
 score            task               ""          level of the score           score history, thresholds
 works, avoid     task               text        level of the score           rules
-card             task               card        level of the score           cards
-card.foreign     task               card        level of the score           cards that an episode of another task reported
+card             task               type, card  level of the score           cards
+card.foreign     task               type, card  level of the score           cards that an episode of another task reported
 pair             failure hash       action      HELPED or NOT_HELPED         solutions
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC
 from functools import lru_cache
@@ -36,20 +35,18 @@ from hardwon.learn.canonical import canonical, key_of
 from hardwon.learn.failures import failure_hash
 from hardwon.learn.signatures import fix_history_signature, generate_issue_signature, issue_subject
 from hardwon.learn.trajectories import errors_of, pairs_of
-from hardwon.model import Decision, Episode, Experience, Fix, Issue, MistakeCard, Record, Status, Trajectory
+from hardwon.model import VOUCHED_STATUSES, Decision, Episode, Experience, Fix, Issue, MistakeCard, Record, Status, Trajectory
 
 DAY_US: Final = 86_400_000_000
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
 NOT_HELPED, HELPED = 0, 1
-LEVELS: Final = 10
-_SCORE_LEVELS: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 0.95)
-"""Where a level of score begins. 0.50 and 0.85, the thresholds of training memory, begin one each."""
+LEVELS: Final = 20
+"""Levels of a score are twentieths: 0.50 and 0.85, the thresholds of training memory, begin one each."""
 
 MILLIONTHS: Final = 1_000_000
 BETWEEN_NAMES: Final = "\n"  # no name contains it
 
 TEACHING_STATUSES: Final[tuple[Status, ...]] = ("hypothesis", "verified", "published")
-VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
 
 
 class Lesson(NamedTuple):
@@ -93,12 +90,12 @@ KIND_OF_SCOPE: Final[Mapping[str, str]] = {
 """Which kind of record teaches in a scope; each scope is taught by one kind."""
 
 
-TIMELESS_SCOPE: Final = "fix.hour"
-"""Counted under day 0 and without its newest record: an hour of the day is asked for all days together."""
+ANONYMOUS_SCOPES: Final = frozenset({"tool", "fix", "fix.subject", "fix.hour", "episode"})
+"""Counted without their newest record: nobody asks for it, and taking one back need not look for the next."""
 
 
 def level_of_score(score: float) -> int:
-    return bisect_right(_SCORE_LEVELS, score)
+    return min(round(score * MILLIONTHS) * LEVELS // MILLIONTHS, LEVELS - 1)
 
 
 def lessons_of(record: Record) -> tuple[Lesson, ...]:
@@ -168,7 +165,7 @@ def _of_episode(episode: Episode) -> tuple[Lesson, ...]:
     task, value = episode.task_id, round(episode.score * MILLIONTHS)
     counted: dict[tuple[str, str, str], None] = {("score", task, ""): None}
     for scope, texts in (("works", episode.successes), ("avoid", episode.mistakes)):
-        items = dict.fromkeys(rule_key(text) for text in texts[: limits.LESSONS_PER_RECORD_MAX])
+        items = dict.fromkeys(rule_key(text, scope) for text in texts[: limits.LESSONS_PER_RECORD_MAX])
         counted |= {(scope, task, item): None for item in items if item}
     for card in episode.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]:
         about = card.task_id or task
@@ -178,14 +175,25 @@ def _of_episode(episode: Episode) -> tuple[Lesson, ...]:
     return (episodes, *(Lesson(scope, key, item, level, value) for scope, key, item in counted))
 
 
-def rule_key(text: str) -> str:
+def rule_key(text: str, kind: str = "") -> str:
+    """The same for texts that say the same. Of something that works, or that is to be avoided, the marks under which a memory
+    hands just that out make no difference: a lesson that comes back as somebody's own observation is the same lesson."""
     said = canonical(text)
+    while mark := next((mark for mark in _MARKS.get(kind, ()) if said.startswith(mark)), None):
+        said = canonical(said[len(mark) :])
     return key_of("rule", said) if said else ""
 
 
+_MARKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "works": ("[works]", "[consolidated]"),
+    "avoid": ("[avoid]", "[consolidated]", "avoid:"),
+}
+
+
 def card_key(card: MistakeCard, task_id: str) -> str:
-    """Cards of the same mistake by the same worker with the same right decision are one card."""
-    return key_of("card", card.mistake_type, card.task_id or task_id, card.worker_id or "", card.correct_decision or "")
+    """Cards of the same mistake by the same worker with the same right decision are one card. Begins with the type."""
+    rest = key_of("card", card.task_id or task_id, card.worker_id or "", card.correct_decision or "")
+    return card.mistake_type + BETWEEN_NAMES + rest
 
 
 # --- trajectories -----------------------------------------------------------------------------------------------
@@ -245,7 +253,7 @@ def decision_key(decision: Decision) -> str:
         return f"rollback:{decision.target}"
     text = rule_key(decision.text) if decision.action == "rule" else ""
     pair = sorted((decision.target, decision.replacement))
-    return f"{decision.action}:{key_of(decision.task_id, text, *pair)}"
+    return f"{decision.action}:{key_of(decision.task_id, text, *pair, *decision.tasks)}"
 
 
 # --- adding up --------------------------------------------------------------------------------------------------
@@ -266,6 +274,7 @@ TallyKey = tuple[str, str, str, str, int, str]
 """project, scope, key, item, day, author"""
 
 _NONE: Final = [0] * LEVELS
+_NOBODY: Final = (0, "")
 _FIRST_LEVEL: Final = 5  # where the levels begin among a tally's figures
 
 
@@ -278,10 +287,8 @@ def add_up(taught: Iterable[Taught]) -> dict[TallyKey, list[Any]]:
         vouched = int(status in VOUCHED_STATUSES)
         day = at_us // DAY_US
         for scope, key, item, level, value in lessons:
-            if scope == TIMELESS_SCOPE:
-                place, last = (project, scope, key, item, 0, author), (0, "")
-            else:
-                place, last = (project, scope, key, item, day, author), (at_us, record_id)
+            place = (project, scope, key, item, day, author)
+            last = _NOBODY if scope in ANONYMOUS_SCOPES else (at_us, record_id)
             known = tallies.get(place)
             if known is None:
                 known = tallies[place] = [vouched, value, value, *last, *_NONE]

@@ -11,8 +11,8 @@ from typing import Final, Literal
 from hardwon import limits
 from hardwon.fields import from_us
 from hardwon.learn import beta
-from hardwon.learn.confidence import STRATEGY_STRENGTH, Counted, Odds, Share, seed_confidence, shrink
-from hardwon.learn.lessons import BETWEEN_NAMES
+from hardwon.learn.confidence import STRATEGY_STRENGTH, Counted, Odds, Share, interval_around, seed_confidence, shrink
+from hardwon.learn.lessons import BETWEEN_NAMES, HELPED
 from hardwon.learn.support import Support
 from hardwon.model import Fix
 
@@ -21,8 +21,9 @@ PatternKind = Literal["exact", "model", "type", "hour", "weekday"]
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _FIRST_WEEKDAY: Final = 3  # 1 January 1970 was a Thursday
 _HOURS: Final = 24
-TEMPORAL_COUNT_MIN: Final = 5
-TEMPORAL_CHANCE_MAX: Final = 0.01
+TEMPORAL_DAYS_MIN: Final = 5
+NOTED_ATTEMPTS_MIN: Final = 5
+UNLIKELY_BELOW: Final = 0.01
 TEMPORAL_TEST: Final = "exact binomial test, one-sided, Bonferroni-corrected"
 
 
@@ -44,7 +45,7 @@ class Strategy:
     @cached_property
     def interval(self) -> tuple[float, float]:
         """Where the true rate lies with 90 % probability."""
-        return beta.interval(self.p_success * self.strength, (1 - self.p_success) * self.strength)
+        return interval_around(self.p_success, self.strength)
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,12 @@ def rank_strategies(supports: Iterable[Support], usual_p: float, today: int) -> 
 
 
 def strategy_from(ranked: RankedStrategy, fix: Fix) -> Strategy:
-    """`fix` is the newest that used it: its words are shown."""
+    """`fix` is one that used it: its words are shown, cut where what they were compared by ends."""
     share = ranked.share
     return Strategy(
         id=ranked.support.item,
         fix_commands=tuple(fix.fix_commands),
-        analysis=fix.analysis,
+        analysis=" ".join(fix.analysis.split())[: limits.LESSON_CHARS_MAX],
         attempts=share.attempts,
         applied=share.applied,
         verified=share.verified,
@@ -116,65 +117,61 @@ def pattern_name(kind: PatternKind, issue_type: str, model: str | None, signatur
 
 @dataclass(frozen=True)
 class TemporalPattern:
-    """An hour (UTC) or weekday at which an issue type comes up more often than chance explains: `count` of its `attempts`,
-    where a share of at most `expected_share` was to be expected. `p_value` is by `test`."""
+    """An hour (UTC) or weekday at which an issue type comes up more often than chance explains: on `count` distinct days, of
+    `total` days (or hours of days) on which it came up at all, where a share of at most `expected_share` was to be
+    expected. `p_value` is by `test`. Many attempts within one hour are one occurrence: they are not independent."""
 
     name: str
     kind: PatternKind
     issue_type: str
     when: str
     count: int
-    attempts: int
+    total: int
     expected_share: float
     p_value: float
     test: str = TEMPORAL_TEST
 
 
-def temporal_patterns(
-    by_type: Mapping[str, Sequence[Counted]], hours_of_type: Mapping[str, Sequence[Counted]]
-) -> list[TemporalPattern]:
-    """`by_type` has the daily counts of every issue type, `hours_of_type` those by hour of the day."""
-    weekdays = {
-        name: _slots(7, (((counted.day + _FIRST_WEEKDAY) % 7, sum(counted.levels)) for counted in counts))
-        for name, counts in by_type.items()
-    }
-    hours = {
-        name: _slots(_HOURS, ((int(counted.item), sum(counted.levels)) for counted in counts))
-        for name, counts in hours_of_type.items()
-    }
+def temporal_patterns(hours_of_type: Mapping[str, Sequence[Counted]]) -> list[TemporalPattern]:
+    """From the counts of every issue type by day, whose items are hours of the day."""
+    hours, weekdays = {}, {}
+    for name, counts in hours_of_type.items():
+        hours[name] = _slots(_HOURS, {(counted.day, int(counted.item)) for counted in counts})
+        days = {counted.day for counted in counts}
+        weekdays[name] = _slots(len(WEEKDAYS), {(day, (day + _FIRST_WEEKDAY) % len(WEEKDAYS)) for day in days})
+    comparisons = len(hours_of_type) * (_HOURS + len(WEEKDAYS))
     found = [
-        *_unlikely("weekday", weekdays, WEEKDAYS),
-        *_unlikely("hour", hours, [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)]),
+        *_unlikely("weekday", weekdays, WEEKDAYS, comparisons),
+        *_unlikely("hour", hours, [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)], comparisons),
     ]
     return sorted(found, key=lambda pattern: (pattern.p_value, pattern.name))
 
 
-def _slots(size: int, counts: Iterable[tuple[int, int]]) -> list[int]:
+def _slots(size: int, occurrences: Iterable[tuple[int, int]]) -> list[int]:
     slots = [0] * size
-    for slot, count in counts:
-        slots[slot] += count
+    for _, slot in occurrences:
+        slots[slot] += 1
     return slots
 
 
 def _unlikely(
-    kind: Literal["hour", "weekday"], slots_of: Mapping[str, list[int]], names: Sequence[str]
+    kind: Literal["hour", "weekday"], slots_of: Mapping[str, list[int]], names: Sequence[str], comparisons: int
 ) -> list[TemporalPattern]:
     """More often than the other issue types at that time (nights are quiet for all), and more often than if all times were
     alike (the others may have a time of their own)."""
-    comparisons = len(slots_of) * len(names)
     everything = [sum(slots) for slots in zip(*slots_of.values(), strict=True)]
     found = []
     for issue_type, slots in slots_of.items():
-        attempts = sum(slots)
-        others = sum(everything) - attempts
+        total = sum(slots)
+        others = sum(everything) - total
         for slot, count in enumerate(slots):
-            if count < TEMPORAL_COUNT_MIN:
+            if count < TEMPORAL_DAYS_MIN:
                 continue
             expected = max((everything[slot] - count + 1) / (others + len(names)), 1 / len(names))
-            p_value = min(1.0, beta.at_least(count, attempts, expected) * comparisons)
-            if p_value < TEMPORAL_CHANCE_MAX:
+            p_value = min(1.0, beta.at_least(count, total, expected) * comparisons)
+            if p_value < UNLIKELY_BELOW:
                 name = f"{issue_type} at {names[slot]}" if kind == "hour" else f"{issue_type} on {names[slot]}s"
-                found.append(TemporalPattern(name, kind, issue_type, names[slot], count, attempts, expected, p_value))
+                found.append(TemporalPattern(name, kind, issue_type, names[slot], count, total, expected, p_value))
     return found
 
 
@@ -213,12 +210,12 @@ def performance_notes(model: str, counts: Sequence[Counted], everywhere: Mapping
         mine = (counted for counted in counts if counted.item.partition(BETWEEN_NAMES)[0] == issue_type)
         here = Share.of(mine, today)
         others, others_verified = whole.attempts - here.attempts, whole.verified - here.verified
-        if here.attempts < TEMPORAL_COUNT_MIN or others < TEMPORAL_COUNT_MIN:
+        if here.attempts < NOTED_ATTEMPTS_MIN or others < NOTED_ATTEMPTS_MIN:
             continue
         usual = (others_verified + 1) / (others + 2)
         better = beta.at_least(here.verified, here.attempts, usual)
         worse = beta.at_least(here.attempts - here.verified, here.attempts, 1 - usual)
-        if min(better, worse) < TEMPORAL_CHANCE_MAX:
+        if min(better, worse) < UNLIKELY_BELOW:
             word = "better" if better < worse else "worse"
             notes.append(
                 f"{issue_type} is fixed {word} on {model} than on other models: {here.verified} of {here.attempts} attempts "
@@ -242,3 +239,8 @@ class Solution:
     p_helped: float
     last_tried: datetime
     evidence: tuple[str, ...]
+
+
+def p_helped(support: Support) -> float:
+    """The share of the trajectories in which it helped, of those that tried it, with one of each added."""
+    return (support.levels[HELPED] + 1) / (support.records + 2)

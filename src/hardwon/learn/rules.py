@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from hardwon import limits
 from hardwon.fields import from_us
 from hardwon.learn import beta
-from hardwon.learn.lessons import DAY_US, MILLIONTHS, card_key, level_of_score, rule_key
+from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, MILLIONTHS, card_key, level_of_score, rule_key
 from hardwon.learn.support import Support
 from hardwon.model import Decision, Episode, MistakeCard
 
@@ -24,7 +24,7 @@ LOW_LEVEL: Final = level_of_score(0.50)
 _QUARTER: Final = 0.25
 _CHANCE_MAX: Final = 0.05  # a share of good episodes this unlikely by chance speaks for a rule, however small it is
 _MARKS: Final[Mapping[str, str]] = {"works": "[WORKS] ", "avoid": "[AVOID] ", "written": ""}
-_STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired": 2}
+STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired": 2}
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Rule:
 @dataclass(frozen=True)
 class Thresholds:
     """Levels from which on an episode of a task is good, and up to which it is bad. Once the task has some history, its own
-    best and worst quarters count as well, so that a weak agent learns from the best it can do, and a strong one from its
-    worst."""
+    best and worst quarters count as well, so that a weak agent learns from the best it can do, and one that is never bad
+    from the worst it does below 0.85."""
 
     episodes: int = 0
     good_from: int = HIGH_LEVEL
@@ -104,7 +104,8 @@ def _quarter(levels: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class Weighed:
-    """A rule before its text is looked up."""
+    """A rule before its text is looked up. `backers` are the authors, and `vouched` the least number of vouched episodes, that
+    speak for it: an episode that speaks against a rule does not vouch for it."""
 
     kind: Literal["works", "avoid"]
     task_id: str
@@ -113,10 +114,12 @@ class Weighed:
     harmful: int
     state: RuleState
     strength: float
+    backers: frozenset[str]
+    vouched: int
 
     @property
     def order(self) -> tuple[int, float, int, str]:
-        return _STATE_ORDER[self.state], -self.strength, -self.support.last_us, self.support.item
+        return STATE_ORDER[self.state], -self.strength, -self.support.last_us, self.support.item
 
 
 def weigh(
@@ -141,7 +144,21 @@ def weigh(
         if retired_on.get(support.item, -1) >= last_day:
             state = "retired"
         share = (helpful + 1) / (helpful + harmful + 2)
-        weighed.append(Weighed(kind, task_id, support, helpful, harmful, state, share * support.weight(today)))
+        speaks = thresholds.good if kind == "works" else thresholds.bad
+        backing = [(tally, speaks(tally.levels)) for tally in support.tallies]
+        weighed.append(
+            Weighed(
+                kind,
+                task_id,
+                support,
+                helpful,
+                harmful,
+                state,
+                share * support.weight(today),
+                backers=frozenset(tally.author for tally, speaking in backing if speaking),
+                vouched=sum(max(0, tally.vouched - (tally.times - speaking)) for tally, speaking in backing),
+            )
+        )
     return sorted(weighed, key=lambda each: each.order)
 
 
@@ -149,10 +166,10 @@ def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:
     """Active once enough episodes speak for it and either most of those that say anything do, or more do than chance allows
     where the usual share is `usual_share`. Retired when enough spoke and it turned out to make no difference."""
     spoke = helpful + harmful
-    convincing = 2 * helpful >= spoke or beta.at_least(helpful, spoke, min(max(usual_share, 0.01), 0.99)) < _CHANCE_MAX
-    if helpful >= limits.RULE_EPISODES_MIN and convincing:
+    unlikely = beta.at_least(helpful, spoke, min(max(usual_share, 0.01), 0.99)) < _CHANCE_MAX
+    if helpful >= limits.RULE_EPISODES_MIN and (helpful > harmful or unlikely):
         return "active"
-    if spoke >= 2 * limits.RULE_EPISODES_MIN and not convincing:
+    if spoke >= 2 * limits.RULE_EPISODES_MIN and helpful < harmful and not unlikely:
         return "retired"
     return "candidate"
 
@@ -161,12 +178,11 @@ def holds_for_project(supports: Sequence[Weighed]) -> bool:
     """Whether a lesson learned in several tasks may be shown in others: active in enough of them, from enough distinct
     sources, and somebody vouched for an episode that shows it. Reports that nobody checked never get that far."""
     active = [each for each in supports if each.state == "active"]
-    authors = {author for each in active for author in each.support.authors}
-    vouched = sum(each.support.vouched for each in active)
+    authors = {author for each in active for author in each.backers}
     return (
         len({each.task_id for each in active}) >= limits.RULE_TASKS_MIN
         and len(authors) >= limits.RULE_SOURCES_MIN
-        and vouched > 0
+        and sum(each.vouched for each in active) > 0
     )
 
 
@@ -205,10 +221,11 @@ def _rule(weighed: Weighed, support: Support, task_id: str | None, helpful: int,
     )
 
 
-def written_rule(decision: Decision) -> Rule:
-    """A rule that somebody, or an LLM, wrote down: a candidate until it is verified."""
+def written_rule(decision: Decision, *, tainted: bool) -> Rule:
+    """A rule that an LLM wrote down: a candidate until it is verified, and as long as some of the episodes it was read from
+    do not count any more (`tainted`)."""
     at = decision.metadata.context.timestamp
-    trusted = decision.metadata.validation.status in ("verified", "published")
+    trusted = decision.in_effect and not tainted
     return Rule(
         id=decision.id,
         kind="written",
@@ -224,7 +241,7 @@ def written_rule(decision: Decision) -> Rule:
         mean_score=None,
         first_seen=at.date(),
         last_seen=at,
-        evidence=tuple(decision.evidence[: limits.EVIDENCE_SHOWN_MAX]),
+        evidence=tuple(decision.evidence[-limits.EVIDENCE_SHOWN_MAX :]),
     )
 
 
@@ -232,7 +249,7 @@ def rule_text(episode: Episode, kind: str, items: Iterable[str]) -> str | None:
     """How the episode words one of these lessons."""
     wanted = set(items)
     for text in episode.successes if kind == "works" else episode.mistakes:
-        if rule_key(text) in wanted:
+        if rule_key(text, kind) in wanted:
             return " ".join(text.split())[: limits.LESSON_CHARS_MAX]
     return None
 
@@ -296,12 +313,12 @@ def believable_foreign(support: Support) -> bool:
     return support.vouched > 0 or len(support.authors) >= limits.RULE_SOURCES_MIN
 
 
-def ranked_cards(cards: Iterable[Card], weights: Mapping[str, float]) -> list[Card]:
+def ranked_cards(cards: Iterable[Support], today: int) -> list[Support]:
     """By how often they were seen of late, the types taking turns: however often one type comes up, the best card of every
     other type stands before its second."""
-    by_type: dict[str, list[Card]] = {}
-    for card in sorted(cards, key=lambda card: (-weights[card.id], -card.last_seen.timestamp(), card.id)):
-        by_type.setdefault(card.mistake_type, []).append(card)
+    by_type: dict[str, list[Support]] = {}
+    for card in sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, card.item)):
+        by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
     turns = max(map(len, by_type.values()), default=0)
     return [same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)]
 

@@ -12,7 +12,7 @@ from hardwon.learn.lessons import LEVELS, MILLIONTHS, Tally
 
 @dataclass
 class Support:
-    """Every tally of one item. A tally's `count` is a number of distinct records: a record counts once per item."""
+    """Every tally of one item. A record counts once per item, so `records` are distinct ones."""
 
     item: str
     records: int = 0
@@ -52,6 +52,18 @@ class Support:
         """The newest records of different days, authors and outcomes; the same ones whatever the order of arrival."""
         newest = sorted(set(self.newest), reverse=True)
         return [record_id for _, record_id in newest[: limits.EVIDENCE_SHOWN_MAX]]
+
+    @property
+    def spokesmen(self) -> list[str]:
+        """Whose words are shown: first of records on days with a vouched one, then of the author who taught it most, then
+        the newest. A single newcomer never puts other words into what others taught."""
+        taught: dict[str, int] = {}
+        for tally in self.tallies:
+            taught[tally.author] = taught.get(tally.author, 0) + tally.times
+        ordered = sorted(
+            self.tallies, key=lambda tally: (tally.vouched > 0, taught[tally.author], tally.last_us, tally.last_id)
+        )
+        return list(dict.fromkeys(tally.last_id for tally in reversed(ordered)))[: limits.EVIDENCE_SHOWN_MAX]
 
     def weight(self, today: int) -> float:
         """Records, each counting less as it ages."""

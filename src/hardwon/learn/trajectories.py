@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.learn.canonical import canonical, key_of
 from hardwon.learn.failures import failure_hash, shows_error
 from hardwon.model import Step, Trajectory
@@ -20,10 +22,12 @@ SOLVED: Final = 0.5
 def step_credit(trajectory: Trajectory, discount: float = DISCOUNT) -> list[float]:
     """What each step is worth: its own reward, and what came after it discounted once per step, the final reward included as
     if it followed the last step's. So the last step gets `reward + final_reward`, the one before `reward + discount ·` that."""
+    if not isinstance(trajectory, Trajectory):
+        raise InvalidInputError.one("trajectory", trajectory, "a Trajectory")
     earned: list[float] = []
     following = trajectory.final_reward
     for step in reversed(trajectory.steps):
-        credit = step.reward + following
+        credit = max(-sys.float_info.max, min(sys.float_info.max, step.reward + following))
         earned.append(credit)
         following = discount * credit
     return earned[::-1]
@@ -63,6 +67,8 @@ def pairs_of(trajectory: Trajectory) -> list[tuple[Pair, int]]:
             open_errors = {}
         if error:
             open_errors[error] = None
+        if len(found) >= limits.LESSONS_PER_RECORD_MAX:
+            break
     return list(found.values())[: limits.LESSONS_PER_RECORD_MAX]
 
 

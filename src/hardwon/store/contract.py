@@ -148,8 +148,8 @@ class Writer(ABC):
         """Makes the tallies what the records add up to."""
 
     @abstractmethod
-    def known_keys(self, project: str, keys: Iterable[str]) -> set[str]:
-        """Those of the exact keys that some record has, whatever its status."""
+    def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
+        """Those of the exact keys that some record of these statuses has."""
 
     @abstractmethod
     def state(self, project: str, name: str) -> int:
@@ -178,8 +178,14 @@ class Store(ABC):
         """The record, or None."""
 
     @abstractmethod
-    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int) -> list[Stored]:
-        """Up to `limit` records older than the cursor, newest first; an empty list at the end."""
+    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
+        """Up to `limit` records older than the cursor, newest first; an empty list at the end. `trusted`: without archived
+        ones and sources that were rolled back."""
+
+    @abstractmethod
+    def last_arrived(self, project: str, limit: int) -> list[Stored]:
+        """The trusted records that came in last, whatever their time, the last first. Looks back over a bounded number of
+        rows of all projects."""
 
     @abstractmethod
     def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Stored, float]]:
@@ -233,8 +239,11 @@ class Store(ABC):
         """The newest records that have any of the exact keys; archived ones and rolled-back sources are left out."""
 
     @abstractmethod
-    def decisions(self, project: str, task_id: str | None, limit: int) -> list[Stored]:
-        """Decisions that are not archived, of a task and of the whole project (None: of every task), newest first."""
+    def decisions(
+        self, project: str, actions: Sequence[str], task_id: str | None, limit: int, *, undone: bool = False
+    ) -> list[Stored]:
+        """Decisions of these actions that are not archived (`undone`: that are), of a task and of the whole project (None: of
+        every task), newest first. Those of a source that was rolled back are left out, but for rollbacks."""
 
     @abstractmethod
     def rolled_back(self, project: str) -> set[str]:

@@ -26,12 +26,15 @@ def row_of(record: Record, effective: Validation | None = None) -> Row:
         raise InvalidInputError.one("record", record.id, f"values that JSON can hold ({error})") from None
     if len(body) > limits.RECORD_BYTES_MAX:
         raise InvalidInputError.one("record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes")
-    outcome = tool = task_id = model = issue_type = None
+    outcome: str | None = None
+    tool = task_id = model = issue_type = None
     if isinstance(record, Experience):
         outcome, tool = record.outcome, record.tool
         task_id = record.extra.get("task_id")
-    elif isinstance(record, Episode | Decision):
+    elif isinstance(record, Episode):
         task_id = record.task_id
+    elif isinstance(record, Decision):
+        outcome, task_id = record.action, record.task_id  # a decision is looked up by what it does
     elif isinstance(record, Fix):
         model, issue_type = record.issue.model, record.issue.issue_type
     metadata = record.metadata

@@ -49,6 +49,7 @@ _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
 _ROW_FIELDS: Final = 14
+_TRUSTED: Final = f"r.status <> 'archived' AND r.{tallies.TRUSTED_AUTHORS}"
 _DERIVED: Final = [
     "kind",
     "at_us",
@@ -119,14 +120,24 @@ class SqliteStore(Store):
         with self._reading() as connection:
             return _get(connection, project, record_id)
 
-    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int) -> list[Stored]:
+    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
         where, values = _where(project, filters)
+        if trusted:
+            where += f" AND {_TRUSTED}"
         if before:
             where += " AND (r.at_us, r.id) < (?, ?)"
             values += before
         sql = f"SELECT {_STORED} FROM record r WHERE {where} ORDER BY r.at_us DESC, r.id DESC LIMIT ?"
         with self._reading() as connection:
             return [Stored(*row) for row in connection.execute(sql, (*values, limit))]
+
+    def last_arrived(self, project: str, limit: int) -> list[Stored]:
+        sql = (
+            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.kind <> 'decision' AND {_TRUSTED} "
+            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} ORDER BY r.seq DESC LIMIT ?2"
+        )
+        with self._reading() as connection:
+            return [Stored(*row) for row in connection.execute(sql, (project, limit))]
 
     def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Stored, float]]:
         if not terms:
@@ -233,21 +244,25 @@ class SqliteStore(Store):
 
     def by_key(self, project: str, keys: Sequence[str], limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.status <> 'archived' "
-            f"AND r.{tallies.TRUSTED_AUTHORS} AND r.seq IN "
+            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND {_TRUSTED} AND r.seq IN "
             "(SELECT seq FROM record_key WHERE project_id = ?1 AND key IN (SELECT value FROM json_each(?2))) "
             "ORDER BY r.at_us DESC, r.id DESC LIMIT ?3"
         )
         with self._reading() as connection:
             return [Stored(*row) for row in connection.execute(sql, (project, json.dumps(list(keys)), limit))]
 
-    def decisions(self, project: str, task_id: str | None, limit: int) -> list[Stored]:
+    def decisions(
+        self, project: str, actions: Sequence[str], task_id: str | None, limit: int, *, undone: bool = False
+    ) -> list[Stored]:
         sql = (
-            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.kind = 'decision' AND r.status <> 'archived' "
-            "AND (?2 IS NULL OR r.task_id IS NULL OR r.task_id = ?2) ORDER BY r.at_us DESC, r.id DESC LIMIT ?3"
+            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.kind = 'decision' "
+            f"AND r.status {'=' if undone else '<>'} 'archived' AND (r.outcome = 'rollback' OR r.{tallies.TRUSTED_AUTHORS}) "
+            "AND r.outcome IN (SELECT value FROM json_each(?2)) AND (?3 IS NULL OR r.task_id IS NULL OR r.task_id = ?3) "
+            "ORDER BY r.at_us DESC, r.id DESC LIMIT ?4"
         )
         with self._reading() as connection:
-            return [Stored(*row) for row in connection.execute(sql, (project, task_id, limit))]
+            found = connection.execute(sql, (project, json.dumps(list(actions)), task_id, limit))
+            return [Stored(*row) for row in found]
 
     def rolled_back(self, project: str) -> set[str]:
         with self._reading() as connection:
@@ -451,8 +466,7 @@ class SqliteWriter(Writer):
             (status, validation, project, record_id),
         )
         if before and before.lessons and before.status != status:
-            tallies.add(self._connection, [before._replace(status=status)])
-            tallies.take_back(self._connection, [before])
+            tallies.change_status(self._connection, before, status)
 
     def _taught(self, project: str, record_id: str) -> Taught | None:
         sql = f"SELECT r.author, r.status, {_STORED} FROM record r WHERE r.project_id = ? AND r.id = ?"
@@ -510,9 +524,13 @@ class SqliteWriter(Writer):
     def recount(self, project: str) -> None:
         tallies.recount(self._connection, project)
 
-    def known_keys(self, project: str, keys: Iterable[str]) -> set[str]:
-        sql = "SELECT DISTINCT key FROM record_key WHERE project_id = ? AND key IN (SELECT value FROM json_each(?))"
-        return {key for (key,) in self._connection.execute(sql, (project, json.dumps(list(keys))))}
+    def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
+        sql = (
+            "SELECT DISTINCT k.key FROM record_key k JOIN record r ON r.seq = k.seq WHERE k.project_id = ?1 "
+            "AND k.key IN (SELECT value FROM json_each(?2)) AND r.status IN (SELECT value FROM json_each(?3))"
+        )
+        found = self._connection.execute(sql, (project, json.dumps(list(keys)), json.dumps(list(statuses))))
+        return {key for (key,) in found}
 
     def state(self, project: str, name: str) -> int:
         value: int | None = self._connection.execute(

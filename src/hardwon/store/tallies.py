@@ -24,6 +24,7 @@ from hardwon.learn.lessons import (
     keys_of,
     lessons_of,
 )
+from hardwon.model import VOUCHED_STATUSES
 from hardwon.store.contract import Daily, Stored
 from hardwon.store.rows import original_of
 
@@ -42,7 +43,7 @@ _WHERE_PLACE: Final = " AND ".join(f"{name} = ?" for name in _PLACE.split(", "))
 _TASK_SCOPES: Final = ("score", "works", "avoid", "card")  # taught by episodes whose task is the key
 _BATCH_RECORDS: Final = 1_000
 
-IN_EFFECT: Final = "('verified', 'published')"
+IN_EFFECT: Final = "(" + ", ".join(f"'{status}'" for status in VOUCHED_STATUSES) + ")"
 _ROLLED_BACK: Final = (
     "SELECT substr(k.key, 10) FROM record_key k JOIN record d ON d.seq = k.seq WHERE k.project_id = ?1 "
     f"AND k.key >= 'rollback:' AND k.key < 'rollback;' AND d.status IN {IN_EFFECT}"
@@ -61,10 +62,22 @@ def add(connection: apsw.Connection, taught: Iterable[Taught], table: str = "mai
         )
 
 
+def change_status(connection: apsw.Connection, taught: Taught, status: str) -> None:
+    """Counts a record as its new status says; its row has it already."""
+    if taught.status in TEACHING_STATUSES and status in TEACHING_STATUSES:
+        more = (status in VOUCHED_STATUSES) - (taught.status in VOUCHED_STATUSES)
+        for place in add_up([taught]) if more else ():
+            connection.execute(f"UPDATE tally SET vouched = vouched + ? WHERE {_WHERE_PLACE}", (more, *place))
+    else:
+        add(connection, [taught._replace(status=status)])
+        take_back(connection, [taught])
+
+
 def take_back(connection: apsw.Connection, taught: Iterable[Taught]) -> None:
     """Uncounts what records taught that are gone, or that have another status by now."""
     run = connection.execute
-    uncertain: list[TallyKey] = []
+    lost_last: list[TallyKey] = []
+    lost_best: list[TallyKey] = []
     for place, figures in add_up(taught).items():
         vouched, total, best, _, last_id, *levels = figures
         kept = run(f"SELECT {_TIMES}, best, last_id FROM tally WHERE {_WHERE_PLACE}", place).get
@@ -73,33 +86,46 @@ def take_back(connection: apsw.Connection, taught: Iterable[Taught]) -> None:
         times, kept_best, kept_last_id = kept
         if times <= sum(levels):
             run(f"DELETE FROM tally WHERE {_WHERE_PLACE}", place)
-        elif last_id and (kept_last_id == last_id or (best and kept_best == best)):
-            uncertain.append(place)
-        else:
-            less = ", ".join(f"{name} = {name} - ?" for name in _SUMS)
-            run(f"UPDATE tally SET {less} WHERE {_WHERE_PLACE}", (vouched, total, *levels, *place))
-    _count_again(connection, uncertain)
+            continue
+        less = ", ".join(f"{name} = {name} - ?" for name in _SUMS)
+        run(f"UPDATE tally SET {less} WHERE {_WHERE_PLACE}", (vouched, total, *levels, *place))
+        if best and kept_best == best:
+            lost_best.append(place)
+        elif last_id and kept_last_id == last_id:
+            lost_last.append(place)
+    for places, until_found in ((lost_last, True), (lost_best, False)):
+        _find_again(connection, places, until_found)
 
 
-def _count_again(connection: apsw.Connection, places: list[TallyKey]) -> None:
-    narrow: dict[tuple[str, str, int, str, str | None], set[TallyKey]] = {}
+def _find_again(connection: apsw.Connection, places: Iterable[TallyKey], until_found: bool) -> None:
+    """The newest record of each tally, and its best value, from the records of its day and author, newest first. Where only
+    the newest is missing, the search ends as soon as it is found."""
+    groups: dict[tuple[str, str, int, str, str | None], set[TallyKey]] = {}
     for place in places:
         project, scope, key, _, day, author = place
         task = key if scope in _TASK_SCOPES else None
-        narrow.setdefault((project, KIND_OF_SCOPE[scope], day, author, task), set()).add(place)
-    for (project, kind, day, author, task), wanted in narrow.items():
-        sql = "project_id = ? AND kind = ? AND author = ? AND at_us >= ? AND at_us < ?"
+        groups.setdefault((project, KIND_OF_SCOPE[scope], day, author, task), set()).add(place)
+    for (project, kind, day, author, task), wanted in groups.items():
+        where = "project_id = ? AND kind = ? AND author = ? AND at_us >= ? AND at_us < ?"
         values: list[Any] = [project, kind, author, day * DAY_US, (day + 1) * DAY_US]
         if task is not None:
-            sql += " AND task_id = ?"
+            where += " AND task_id = ?"
             values.append(task)
-        for place in wanted:
-            connection.execute(f"DELETE FROM tally WHERE {_WHERE_PLACE}", place)
-        same = (
-            taught._replace(lessons=tuple(lesson for lesson in taught.lessons if _place(taught, lesson) in wanted))
-            for taught in taught_where(connection, sql, values)
-        )
-        add(connection, same)
+        found: dict[TallyKey, list[Any]] = {}  # best, last_us, last_id
+        for taught in taught_where(connection, where, values, newest_first=True):
+            for lesson in taught.lessons:
+                place = _place(taught, lesson)
+                if place in wanted:
+                    figures = found.setdefault(place, [0, taught.at_us, taught.id])
+                    figures[0] = max(figures[0], lesson.value)
+            if until_found and len(found) == len(wanted):
+                break
+        for place, (best, *last) in found.items():
+            if until_found:
+                connection.execute(f"UPDATE tally SET last_us = ?, last_id = ? WHERE {_WHERE_PLACE}", (*last, *place))
+            else:
+                sql = f"UPDATE tally SET best = ?, last_us = ?, last_id = ? WHERE {_WHERE_PLACE}"
+                connection.execute(sql, (best, *last, *place))
 
 
 def _place(taught: Taught, lesson: Any) -> TallyKey:
@@ -107,12 +133,14 @@ def _place(taught: Taught, lesson: Any) -> TallyKey:
     return taught.project_id, lesson.scope, lesson.key, lesson.item, day, taught.author
 
 
-def taught_where(connection: apsw.Connection, where: str, values: Iterable[Any]) -> Iterator[Taught]:
+def taught_where(
+    connection: apsw.Connection, where: str, values: Iterable[Any], *, newest_first: bool = False
+) -> Iterator[Taught]:
     """What the records that pass a condition teach, as far as they can be read."""
     teaching = ", ".join(f"'{status}'" for status in TEACHING_STATUSES)
     sql = (
         "SELECT project_id, author, status, id, kind, at_us, body, digest, validation FROM record "
-        f"WHERE {where} AND status IN ({teaching})"
+        f"WHERE {where} AND status IN ({teaching}){' ORDER BY at_us DESC, id DESC' if newest_first else ''}"
     )
     for project, author, status, *stored in connection.execute(sql, tuple(values)):
         try:
