@@ -72,11 +72,13 @@ class Drafts:
 def consolidate_recent(
     store: Store, project: str, knowledge: Knowledge, prepare: Prepare, at: datetime, newest: int
 ) -> Consolidation:
-    """What is worth while somebody waits: the tasks of the records that came in last, a few of them."""
+    """What is worth while somebody waits: the tasks of the records that came in last, a few of them, and of their lessons
+    those that do not hold for the project already."""
     recent = list(readable(store.last_arrived(project, min(newest, limits.CONSOLIDATED_RECORDS_MAX))))
     drafts = Drafts(at)
     tasks = dict.fromkeys(record.task_id for record in recent if isinstance(record, Episode))
-    _consolidate(store, project, knowledge, list(tasks)[: limits.TASKS_AT_ONCE_MAX], recent, drafts)
+    promoted = {decision.target for decision in knowledge.decisions(["promote"], None)}
+    _consolidate(store, project, knowledge, list(tasks)[: limits.TASKS_AT_ONCE_MAX], recent, drafts, promoted)
     return _made(store, project, prepare, drafts)
 
 
@@ -94,26 +96,32 @@ def consolidate(
     drafts = Drafts(at, notes=list(notes))
     tasks = dict.fromkeys(record.task_id for record in recent if isinstance(record, Episode))
     tasks |= dict.fromkeys(store.most_counted(project, "score", limits.TASKS_CONSIDERED_MAX))
-    _consolidate(store, project, knowledge, list(tasks)[: limits.TASKS_CONSIDERED_MAX], recent, drafts)
+    _consolidate(store, project, knowledge, list(tasks)[: limits.TASKS_CONSIDERED_MAX], recent, drafts, set())
     if llm is not None:
         _ask(llm, [record for record in recent if isinstance(record, Episode)], drafts)
     return _made(store, project, prepare, drafts)
 
 
 def _consolidate(
-    store: Store, project: str, knowledge: Knowledge, tasks: Sequence[str], recent: Sequence[AnyRecord], drafts: Drafts
+    store: Store,
+    project: str,
+    knowledge: Knowledge,
+    tasks: Sequence[str],
+    recent: Sequence[AnyRecord],
+    drafts: Drafts,
+    promoted: set[str],
 ) -> None:
-    """Merges near-duplicate rules, links contradictions, promotes what holds for the project, retires what nobody sees."""
+    """Merges near-duplicate rules, links contradictions, promotes what holds for the project (but for what is `promoted`
+    already), retires what nobody sees."""
     vouched = store.vouched_items(project)
     elsewhere = store.most_counted(project, "score", limits.TASKS_CONSIDERED_MAX) if vouched else []
     everywhere = list(dict.fromkeys([*tasks, *elsewhere]))
-    promoted: set[str] = set()
     for task in tasks:
         weighed, texts = _consolidate_task(task, knowledge, drafts)
         for each in weighed:
             target = f"{each.kind}:{each.support.item}"
             if each.state == "active" and (each.kind, each.support.item) in vouched and target not in promoted:
-                promoted.add(target)
+                promoted = promoted | {target}
                 _promote(target, each, texts[each.kind].get(each.support.item, ""), everywhere, knowledge, drafts)
     for older, newer in opposite_outcomes(recent, limits.CONTRADICTIONS_MAX):
         drafts.add(

@@ -303,8 +303,9 @@ class Knowledge:
             if decision.action == "promote" and decision.in_effect:
                 promoted.setdefault(decision.target, {}).update(dict.fromkeys(decision.tasks))
         found = []
-        for target, tasks in promoted.items():
+        for target in sorted(promoted, key=lambda target: (-len(promoted[target]), target))[: limits.PROJECT_RULES_MAX]:
             kind, _, item = target.partition(":")
+            tasks = sorted(promoted[target])[: limits.TASKS_OF_RULE_MAX]
             supports = self.across_tasks(kind, item, tasks)  # type: ignore[arg-type]
             if holds_for_project(supports):
                 text = next(filter(None, (self.worded(each, {}) for each in supports)), None)

@@ -156,6 +156,12 @@ RULES_COMPARED_MAX: Final = 200
 TASKS_CONSIDERED_MAX: Final = 50
 """Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones seen most often."""
 
+PROJECT_RULES_MAX: Final = 20
+"""Rules of the whole project that are looked into, those of the most tasks; as many as training memory kept."""
+
+TASKS_OF_RULE_MAX: Final = 20
+"""Tasks whose episodes are added up for one rule of the project. More change neither its state nor its place."""
+
 TASKS_AT_ONCE_MAX: Final = 5
 """Tasks that a consolidation goes through which runs by itself after an episode, the newest first: whoever recorded the
 episode waits for it."""
