@@ -234,3 +234,24 @@ LLM_RULE_CHARS_MIN: Final = 10
 
 LLM_RULE_CHARS_MAX: Final = 300
 """One rule: a long sentence. Rules are pasted into prompts again and again."""
+
+# --- a context --------------------------------------------------------------------------------------------------
+
+WORD_CHARS_MAX: Final = 64
+"""What still counts as a word: longer runs without a space are base64, paths or Chinese. They are cut inside, and their
+token counts are not remembered."""
+
+CONTEXT_LINE_CHARS_MAX: Final = 2_000
+"""One line of a context. What a record has to say in a prompt fits a few sentences; a log does not belong there."""
+
+CONTEXT_TITLE_CHARS_MAX: Final = 200
+"""The title of a context: one sentence."""
+
+MARK_CHARS_MIN: Final = 16
+"""Hex characters of a fence's mark: 64 bits, so that no record can have guessed it."""
+
+MARK_CHARS_MAX: Final = 64
+"""Hex characters of a fence's mark: a digest fits, and the mark is paid for twice in every context."""
+
+ACCENTS_MAX: Final = 4
+"""Combining marks in a row on one letter. Vietnamese needs two, pointed Hebrew three; hundreds hide the text around them."""

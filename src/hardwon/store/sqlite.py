@@ -255,7 +255,7 @@ class SqliteStore(Store):
         self, project: str, actions: Sequence[str], task_id: str | None, limit: int, *, undone: bool = False
     ) -> list[Stored]:
         sql = (
-            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.kind = 'decision' "
+            f"SELECT {_STORED} FROM record r INDEXED BY record_decision WHERE r.project_id = ?1 AND r.kind = 'decision' "
             f"AND r.status {'=' if undone else '<>'} 'archived' AND (r.outcome = 'rollback' OR r.{tallies.TRUSTED_AUTHORS}) "
             "AND r.outcome IN (SELECT value FROM json_each(?2)) AND (?3 IS NULL OR r.task_id IS NULL OR r.task_id = ?3) "
             "ORDER BY r.at_us DESC, r.id DESC LIMIT ?4"
