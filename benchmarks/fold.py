@@ -1,10 +1,10 @@
 """What learning costs per record as a memory grows, and what it keeps.
 
 Fixes, episodes, trajectories and experiences about a fixed number of situations (issues, tasks, lessons, ways to fix) are
-written into one memory. The time of the fold alone (what a record teaches, added up and counted into the tallies) is taken for
-the records around the 10,000th and around the last; their ratio says whether folding gets dearer. A second memory takes the
-same records with the fold left out, batch by batch in turn: the share of a write that learning takes. Printed too: how many
-tallies there are at each point, and how long questions take on the full memory.
+written into a small and a large memory. Then the same batches go into both in turn, so that a noisy machine is noisy for
+both, and the time of the fold alone (what a record teaches, added up and counted into the tallies) is compared: the ratio says
+whether folding gets dearer. Then, on two new memories, add_many with and without the fold. Printed too: how many tallies there
+are as the large memory grows, and how long questions take on it.
 """
 
 from __future__ import annotations
@@ -113,27 +113,39 @@ def tally_count(memory: Memory) -> int:
     return found
 
 
-def measure(folder: Path, count: int, early: int) -> None:
-    per_record: list[float] = []
-    tallies_at = {}
-    with Memory(folder / "memory.db", consolidate_every=0, clock=lambda: START + timedelta(days=DAYS)) as memory:
-        for number, batch in enumerate(batches(count, 1), 1):
-            derive = derive_seconds(batch)
-            took = fold_seconds(memory, [row_of(record) for record in batch])
-            per_record.append((derive + took) / len(batch) * 1e6)
-            if number * BATCH in (early, count // 2, count):
-                tallies_at[number * BATCH] = tally_count(memory)
-        window = max(early // BATCH // 2, 5)
-        first = statistics.median(per_record[early // BATCH - window : early // BATCH + window])
-        last = statistics.median(per_record[-2 * window :])
-        for at, found in tallies_at.items():
-            print(f"tallies after {at:>9,} records: {found:,}")
+def fill(memory: Memory, count: int) -> None:
+    for number, batch in enumerate(batches(count, 1), 1):
+        fold_seconds(memory, [row_of(record) for record in batch])
+        if number * BATCH in (10_000, count // 2, count):
+            print(f"tallies after {number * BATCH:>9,} records: {tally_count(memory):,}")
+
+
+def per_record(memory: Memory, batch: list[AnyRecord]) -> float:
+    derive = derive_seconds(batch)
+    return (derive + fold_seconds(memory, [row_of(record) for record in batch])) / len(batch) * 1e6
+
+
+def measure(folder: Path, count: int, early: int, rounds: int) -> None:
+    clock = lambda: START + timedelta(days=DAYS)  # noqa: E731  # the day after the last record
+    with (
+        Memory(folder / "large.db", consolidate_every=0, clock=clock) as large,
+        Memory(folder / "small.db", consolidate_every=0, clock=clock) as small,
+    ):
+        fill(large, count)
+        fill(small, early)
+        sides: dict[str, list[float]] = {"small": [], "large": []}
+        for number in range(rounds):
+            batch, same = (list(records(BATCH, -number - 1, DAYS - 0.5)) for _ in range(2))  # alike, but for their ids
+            turns = [("small", small, batch), ("large", large, same)]
+            for name, memory, part in turns if number % 2 else reversed(turns):
+                sides[name].append(per_record(memory, part))
+        first, last = statistics.median(sides["small"]), statistics.median(sides["large"])
         print(
-            f"fold of a record around the {early:,}th {first:.1f} µs, around the {count:,}th {last:.1f} µs: "
+            f"fold of a record into {early:,} records {first:.1f} µs, into {count:,} records {last:.1f} µs: "
             f"ratio {last / first:.2f} (at most {RATIO_MAX})"
         )
-        questions(memory)
-        share(folder, count)
+        questions(large)
+    share(folder, count)
     raise SystemExit(0 if last / first <= RATIO_MAX else "the bound was missed")
 
 
@@ -175,9 +187,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--early", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=40)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measure(Path(folder), options.records, options.early)
+        measure(Path(folder), options.records, options.early, options.rounds)
 
 
 if __name__ == "__main__":
