@@ -332,19 +332,19 @@ def _repeated(unit: str, length: int) -> str:
 def test_hostile_text_takes_little_time(unit: str) -> None:
     text = _repeated(unit, 200_000)
     for hostile in (text, f"Error: {text}", f"Traceback (most recent call last):\n{text}", f'{{"error": "{text}'):
-        started = time.perf_counter()
+        started = time.process_time()
         failure_hash(hostile)
         shows_error(hostile)
-        assert time.perf_counter() - started < 1
+        assert time.process_time() - started < 1
 
 
 def _seconds(work: Callable[[str], object], text: str, times: int = 300) -> float:
     best = float("inf")
     for _ in range(3):
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(times):
             work(text)
-        best = min(best, (time.perf_counter() - started) / times)
+        best = min(best, (time.process_time() - started) / times)
     return best
 
 

@@ -309,18 +309,19 @@ def _repeated(unit: str, length: int) -> str:
 
 
 def _seconds(text: str) -> float:
+    """Of the processor, not of the clock: others use the machine too."""
     best = float("inf")
-    for _ in range(2):
-        started = time.perf_counter()
+    for _ in range(3):
+        started = time.process_time()
         redact(text)
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.process_time() - started)
     return best
 
 
 @pytest.mark.parametrize("unit", HOSTILE.split())
 def test_hostile_text_takes_linear_time(unit: str) -> None:
-    small, large = _seconds(_repeated(unit, 60_000)), _seconds(_repeated(unit, 120_000))
-    assert large < 0.02 or large < 3.5 * small
+    small, large = _seconds(_repeated(unit, 30_000)), _seconds(_repeated(unit, 120_000))
+    assert large < 0.02 or large < 9 * small, "linear would be 4, quadratic 16"
     assert large < 3
 
 
@@ -330,19 +331,19 @@ def test_a_megabyte_of_it_takes_less_than_a_second(unit: str) -> None:
 
 
 def test_long_tail_of_a_refused_value_is_not_read_again_and_again() -> None:
-    small = _seconds("password=" * 20_000 + "${A}")
+    small = _seconds("password=" * 10_000 + "${A}")
     large = _seconds("password=" * 40_000 + "${A}")
-    assert large < 0.02 or large < 3.5 * small
+    assert large < 0.02 or large < 9 * small
 
 
 def test_ordinary_text_costs_little() -> None:
     """The bound is generous, for slow machines: about 6 µs where it was written."""
     text = "The build failed because the cache did not include the lock file; adding it fixed the wheel. " * 2
     redact(text)
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(2000):
         redact(text)
-    assert (time.perf_counter() - started) / 2000 < 100e-6
+    assert (time.process_time() - started) / 2000 < 100e-6
 
 
 def test_jwt_needs_three_parts() -> None:
