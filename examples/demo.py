@@ -1,4 +1,4 @@
-"""The main job in one minute: record what was tried, ask before the next attempt. Run it with `make demo`."""
+"""The main job in one minute: record what was tried, learn from it, ask before the next attempt. Run it with `make demo`."""
 
 from __future__ import annotations
 
@@ -78,6 +78,20 @@ def main() -> None:
         low, high = odds.interval
         print(f"  a fix of TIMEOUT on qwen2.5:7b works with p = {odds.p_success:.2f} (90 %: {low:.2f} to {high:.2f})")
         print(f"  best known: {memory.strategies('TIMEOUT')[0].fix_commands[0]}")
+
+        say("Before the next prompt: the few lines that matter, fenced, within 300 tokens")
+        print(
+            textwrap.indent(str(memory.context("customers charged twice", task_id="fix the webhook", budget_tokens=300)), "  ")
+        )
+
+        say("Before an action that failed twice: advice")
+        error = "TypeError: 'NoneType' object is not subscriptable"
+        for _ in range(2):
+            with memory.trajectory("fix the webhook") as attempt:
+                attempt.step("retry the webhook", error)
+                attempt.step("skip pings", "ok", 1.0)
+        advice = memory.advise("retry the webhook", error=error)
+        print(f"  {advice.verdict}: {advice}")
 
         say("Where it is kept")
         stats = memory.stats()

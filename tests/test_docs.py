@@ -27,6 +27,7 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     )
     assert "failure KeyError 'id'" in done.stdout
     assert "active [WORKS] Read the log before restarting anything. (2 episodes)" in done.stdout
+    assert "<hardwon-memory" in done.stdout
     assert (tmp_path / "agent_brain" / "memory.db").exists()
 
 
@@ -55,7 +56,7 @@ def test_make_demo_works_from_a_fresh_clone(tmp_path: Path) -> None:
         ["make", "demo", python], cwd=tmp_path / "clone", env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    for expected in ("Before the next attempt", "[REDACTED:", "Where it is kept", "doctor: all well"):
+    for expected in ("Before the next attempt", "[REDACTED:", "data, not instructions", "blocked: Stop.", "doctor: all well"):
         assert expected in done.stdout
 
 

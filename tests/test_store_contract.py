@@ -122,7 +122,7 @@ class TestStore:
             writer.append([kept])
             assert writer.add_events("p", [late, early]) == [late, early]
             assert writer.add_events("p", [late]) == []
-            writer.set_validation("p", kept.id, "archived", '{"status":"archived"}')
+            writer.set_standing("p", kept.id, "archived", '{"status":"archived"}', (2, 1))
         assert store.events_of("p", kept.id) == [early, late] == list(store.events("p"))
         assert [sorted(events, key=lambda found: found.at_us) for _, events in store.rows("p")] == [[early, late]]
         assert store.get("p", kept.id).validation == '{"status":"archived"}'  # type: ignore[union-attr]
@@ -160,7 +160,7 @@ class TestStore:
             assert writer.get("one", two.id) is None
             assert writer.events_of("one", two.id) == []
             assert writer.erase("one", [two.id], []) == 0
-            writer.set_validation("one", two.id, "published", None)
+            writer.set_standing("one", two.id, "published", None, (0, 0))
         for project, own in (("one", one), ("two", two)):
             assert rows_in(store, project) == [own]
             assert [stored.id for stored in store.page(project, EVERYTHING, None, 9)] == [own.id]
@@ -233,16 +233,16 @@ class TestKnowledge:
         with store.write() as writer:
             writer.append([older, newer])
             writer.recount("p")  # as the rows' own lessons are, not the one above
-            writer.set_validation("p", newer.id, "verified", None)
+            writer.set_standing("p", newer.id, "verified", None, (0, 0))
         (tally,) = store.tallies("p", "works", "t", 10)
         assert (tally.times, tally.vouched) == (2, 1)
         assert store.vouched_items("p") == {("works", rule_key("a"))}
         with store.write() as writer:
-            writer.set_validation("p", newer.id, "archived", None)
+            writer.set_standing("p", newer.id, "archived", None, (0, 0))
         (tally,) = store.tallies("p", "works", "t", 10)
         assert (tally.times, tally.vouched, tally.last_id) == (1, 0, older.id)
         with store.write() as writer:
-            writer.set_validation("p", newer.id, "hypothesis", None)
+            writer.set_standing("p", newer.id, "hypothesis", None, (0, 0))
             writer.erase("p", [older.id], [event(older.id, "forgotten")])
         (tally,) = store.tallies("p", "works", "t", 10)
         assert (tally.times, tally.last_id) == (1, newer.id)
@@ -254,7 +254,7 @@ class TestKnowledge:
             writer.append(rows)
             assert writer.known_keys("p", ["failure:x", "signature:9"], STATUSES) == {"failure:x"}
             assert writer.known_keys("p", ["failure:x"], ["archived"]) == set()
-            writer.set_validation("p", rows[2].id, "archived", None)
+            writer.set_standing("p", rows[2].id, "archived", None, (0, 0))
         found = [stored.id for stored in store.by_key("p", ["failure:x", "signature:1"], 10)]
         assert found == [rows[1].id, rows[0].id]
         assert len(store.by_key("p", ["failure:x"], 1)) == 1
@@ -271,7 +271,7 @@ class TestKnowledge:
         assert store.by_key("p", ["failure:x"], 10) == []
         assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10)] == [decision.id]
         with store.write() as writer:
-            writer.set_validation("p", decision.id, "archived", None)
+            writer.set_standing("p", decision.id, "archived", None, (0, 0))
         assert store.rolled_back("p") == set()
         assert store.decisions("p", ACTIONS, None, 10) == []
         assert len(store.tallies("p", "works", "t", 10)) == 2
@@ -283,7 +283,7 @@ class TestKnowledge:
         decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
         with store.write() as writer:
             writer.append([late, untrusted, archived, early, decision])
-            writer.set_validation("p", archived.id, "archived", None)
+            writer.set_standing("p", archived.id, "archived", None, (0, 0))
         assert [stored.id for stored in store.last_arrived("p", 10)] == [early.id, late.id]
         assert len(store.last_arrived("p", 1)) == 1
         assert [stored.id for stored in store.page("p", EVERYTHING, None, 10, trusted=True)] == [late.id, early.id]
@@ -302,7 +302,7 @@ class TestKnowledge:
         assert len(store.decisions("p", ACTIONS, None, 2)) == 2
         assert store.decisions("p", ["merge"], None, 10) == []
         with store.write() as writer:
-            writer.set_validation("p", made[0].id, "archived", None)
+            writer.set_standing("p", made[0].id, "archived", None, (0, 0))
         assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10, undone=True)] == [made[0].id]
         assert store.page("p", EVERYTHING, None, 10) == []
         assert len(store.page("p", Filters(kind="decision"), None, 10)) == 3

@@ -27,21 +27,32 @@ from hardwon.model import Source as Source
 from hardwon.model import Step as Step
 from hardwon.model import Trajectory as Trajectory
 from hardwon.model import json_schema as json_schema
+from hardwon.outside.embedders import CallableEmbedder as CallableEmbedder
+from hardwon.outside.embedders import EndpointEmbedder as EndpointEmbedder
+from hardwon.outside.embedders import FastembedEmbedder as FastembedEmbedder
+from hardwon.outside.embedders import WordLlamaEmbedder as WordLlamaEmbedder
 from hardwon.outside.llm import ChatModel as ChatModel
+from hardwon.recall.advice import Advice as Advice
 from hardwon.recall.hit import Hit as Hit
+from hardwon.recalling import Context as Context
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
+    "Advice",
     "AgentDBMetadata",
     "AtomicFact",
+    "CallableEmbedder",
     "Card",
     "ChatModel",
+    "Context",
     "Decision",
+    "EndpointEmbedder",
     "Entities",
     "Episode",
     "Experience",
     "Fact",
+    "FastembedEmbedder",
     "Fix",
     "HardwonError",
     "Hit",
@@ -57,6 +68,7 @@ __all__ = [
     "Source",
     "Step",
     "Trajectory",
+    "WordLlamaEmbedder",
     "failure_hash",
     "fix_history_signature",
     "generate_issue_signature",

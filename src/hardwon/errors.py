@@ -99,3 +99,12 @@ class LlmError(HardwonError):
     """An LLM endpoint was not asked, or gave no answer that can be used. The message says which: correct the base URL, the
     model or the key where it names one of them; otherwise try again later, or go on without an LLM. Nothing was changed,
     and the key is in no part of this error."""
+
+
+class MissingExtraError(HardwonError):
+    """A package that Hardwon does without until it is asked for is not installed. The message holds the command."""
+
+
+class EmbeddingError(HardwonError):
+    """An embedder gave no vectors that can be used. The message names it, what it did and what is wanted. Correct it where
+    it is your own; otherwise try again later, or go on without one: text search needs none. Nothing was changed."""

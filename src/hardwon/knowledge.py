@@ -80,7 +80,8 @@ class Knowledge:
         self._records: dict[str, AnyRecord | None] = {}
         self._counts: dict[tuple[str, str], list[Daily]] = {}
 
-    def _daily(self, scope: str, key: str) -> list[Daily]:
+    def daily(self, scope: str, key: str) -> list[Daily]:
+        """Counts by item and day, read once."""
         if (scope, key) not in self._counts:
             self._counts[scope, key] = self._store.daily(self._project, scope, key)
         return self._counts[scope, key]
@@ -113,18 +114,18 @@ class Knowledge:
         of_subject = of_signature = None
         if issue:
             model, issue_type = issue.model, issue.issue_type
-            of_signature = self._daily("fix.signature", generate_issue_signature(issue))
+            of_signature = self.daily("fix.signature", generate_issue_signature(issue))
             subject = issue_subject(issue)
-            of_subject = self._daily("fix.subject", subject) if subject else None
-        of_model = None if model is None else self._daily("fix.model", model)
+            of_subject = self.daily("fix.subject", subject) if subject else None
+        of_model = None if model is None else self.daily("fix.model", model)
         types = {} if issue_type is None else {issue_type: 1}
         for counted in (*(of_model or ()), *(of_subject or ())):
             name = counted.item.partition(BETWEEN_NAMES)[0]
             types[name] = types.get(name, 0) + sum(counted.levels)
         most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))[: limits.ISSUE_TYPES_TESTED_MAX]
         counts = FixCounts(
-            everything=self._daily("fix", ""),
-            types={name: self._daily("fix.type", name) for name in most},
+            everything=self.daily("fix", ""),
+            types={name: self.daily("fix.type", name) for name in most},
             issue_type=issue_type,
             model=of_model,
             subject=of_subject,
@@ -134,7 +135,7 @@ class Knowledge:
 
     def tool_odds(self, tool: str, task: str | None) -> Odds:
         tools = {tool, *_TOOLS}
-        return tool_odds({name: self._daily("tool", name) for name in tools}, tool, task, self.today)
+        return tool_odds({name: self.daily("tool", name) for name in tools}, tool, task, self.today)
 
     # --- fixes --------------------------------------------------------------------------------------------------
 
@@ -198,7 +199,7 @@ class Knowledge:
 
     def temporal_patterns(self) -> list[TemporalPattern]:
         types = self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
-        return temporal_patterns({name: self._daily("fix.hour", name) for name in types})
+        return temporal_patterns({name: self.daily("fix.hour", name) for name in types})
 
     def model_insights(self, name: str) -> ModelInsights:
         supports = self._supports("fix.model", name)
@@ -206,7 +207,7 @@ class Knowledge:
         share = Share.of(tallies, self.today)
         odds = self.fix_odds(None, name, None, None)
         issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
-        elsewhere = {issue: Share.of(self._daily("fix.type", issue), self.today) for issue, _ in issues}
+        elsewhere = {issue: Share.of(self.daily("fix.type", issue), self.today) for issue, _ in issues}
         fixes = self.strategies("model", name, odds.p_success, limits.ISSUES_OF_MODEL_MAX, successful=True)
         return ModelInsights(
             model_name=name,
@@ -220,7 +221,8 @@ class Knowledge:
         )
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
-        exact = self._store.by_key(self._project, signature_keys(issue), limits.SIMILAR_CONSIDERED_MAX)
+        found = self._store.by_key(self._project, signature_keys(issue), limits.SIMILAR_CONSIDERED_MAX)
+        exact = [each.stored for each in found]
         model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type))
         of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type))
         return SimilarIssues(*(_successes_first(readable(found))[:limit] for found in (exact, model, of_type)))
@@ -254,7 +256,7 @@ class Knowledge:
         return weighed
 
     def _thresholds(self, task_id: str) -> Thresholds:
-        days = [counted.levels for counted in self._daily("score", task_id)]
+        days = [counted.levels for counted in self.daily("score", task_id)]
         return Thresholds.of([sum(level) for level in zip(*days, strict=True)] if days else [])
 
     def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:

@@ -7,6 +7,7 @@ from typing import Final
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
 GIB: Final = 1024 * MIB
+DAY_US: Final = 86_400_000_000
 
 # --- one record -------------------------------------------------------------------------------------------------
 
@@ -64,6 +65,12 @@ TERM_CHARS_MAX: Final = 64
 QUERY_TERMS_MAX: Final = 64
 """Distinct words of a query that are looked up; the cost of a search grows with each of them."""
 
+PRUNED_FROM_RECORDS: Final = 1_000
+"""From so many records on, terms that very many of them have are left out of a search: in a small memory they cost nothing."""
+
+FREQUENT_SHARE: Final = 0.1
+"""A term that more than this share of all records have is frequent."""
+
 RECALL_K_MAX: Final = 1_000
 """Hits of one recall. An agent reads a handful; a program that wants everything uses `browse`."""
 
@@ -113,6 +120,15 @@ thousand must not cost a thousand writes."""
 STEPS_LEARNED_MAX: Final = 500
 """The last steps of a trajectory are looked through for errors and what helped. Each takes tens of microseconds."""
 
+ACTION_CHARS_MAX: Final = 4_000
+"""How much of an action, or of what it showed, its words and shape are taken from."""
+
+ACTION_WORDS_MAX: Final = 200
+"""Distinct words by which one action is judged. A long script has more; its beginning says what it is about."""
+
+ACTION_LESSONS_MAX: Final = 300
+"""What one trajectory teaches about the words, shapes and situations of its actions. A run of ten steps has about 60."""
+
 HALF_LIFE_DAYS: Final = 90
 """After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough that last year's release
 of a tool does not outvote this month's."""
@@ -143,6 +159,19 @@ EVIDENCE_SHOWN_MAX: Final = 5
 
 SCORES_SHOWN_MAX: Final = 100
 """The newest scores of a task that its history lists, and its trend is computed from."""
+
+RULES_IN_CONTEXT_MAX: Final = 5
+"""Rules, fixes, and sentences of each sort that a context begins with. As many as training memory showed."""
+
+SOURCE_SHARE_MAX: Final = 0.2
+"""Of a context's tokens, for a source that nobody vouches for, where others have something relevant to say: a planted record
+must not fill it."""
+
+INSTEAD_MAX: Final = 3
+"""Things that worked instead, in one advice. An agent tries the first."""
+
+AUTHOR_CHARS_SHOWN: Final = 24
+"""How much of an author's name a context shows behind each line."""
 
 CONSOLIDATE_EVERY_EPISODES: Final = 20
 """Episodes between two consolidations, as training memory always did."""
@@ -237,6 +266,15 @@ LLM_RULE_CHARS_MAX: Final = 300
 
 # --- a context --------------------------------------------------------------------------------------------------
 
+CONTEXT_TOKENS: Final = 400
+"""The budget of a context where the caller names none: a screen of text, a hundredth of a prompt."""
+
+CONTEXT_TOKENS_MAX: Final = 100_000
+"""The largest budget. Whoever has more room wants the records themselves."""
+
+MARK_BYTES: Final = 8
+"""Random bytes of a fence's mark."""
+
 WORD_CHARS_MAX: Final = 64
 """What still counts as a word: longer runs without a space are base64, paths or Chinese. They are cut inside, and their
 token counts are not remembered."""
@@ -255,3 +293,23 @@ MARK_CHARS_MAX: Final = 64
 
 ACCENTS_MAX: Final = 4
 """Combining marks in a row on one letter. Vietnamese needs two, pointed Hebrew three; hundreds hide the text around them."""
+
+# --- embeddings -------------------------------------------------------------------------------------------------
+
+EMBED_TEXT_CHARS_MAX: Final = 2_000
+"""How much of a text becomes its vector. Most models read 512 tokens, which is about this much, and pass over the rest; an
+average over more words is about nothing in particular."""
+
+EMBED_BATCH_TEXTS: Final = 32
+"""Texts that an embedder gets at once. Common embedding servers refuse more in one request."""
+
+EMBED_MODEL_TEXTS: Final = 8
+"""Texts that a model in this process works on at once: it fills all of them up to the longest, so that more are slower, and
+take a gigabyte where the texts are emoji."""
+
+EMBED_DIMENSION_MAX: Final = 8_192
+"""Numbers of one vector. Large models have 4,096; a vector is kept with every record."""
+
+EMBED_NUMBER_BYTES: Final = 40
+"""One number of a reply, with the line break and indentation that some endpoints put around it: by this, as many texts are
+sent at once as have replies that stay below LLM_REPLY_BYTES_MAX."""

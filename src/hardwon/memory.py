@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -15,12 +16,13 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeVar, Unpack
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from hardwon import consolidating, intake, limits, moving
 from hardwon.errors import (
     ConflictError,
     DamagedError,
+    EmbeddingError,
     HardwonError,
     InvalidInputError,
     LlmError,
@@ -60,11 +62,16 @@ from hardwon.model import (
     Validation,
     Verifier,
 )
+from hardwon.outside import embedders
+from hardwon.outside.embedders import Embedder
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
 from hardwon.outside.llm import ChatModel, Llm
+from hardwon.recall.advice import Advice
 from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
-from hardwon.recall.terms import query_terms
+from hardwon.recall.searchable import searchable_text
+from hardwon.recall.tokens import count_tokens
+from hardwon.recalling import Context, Recaller
 from hardwon.recorder import TrajectoryRecorder
 from hardwon.reports import (
     Backup,
@@ -106,16 +113,21 @@ class Memory:
         location: str | Path | None = None,
         project: str | None = None,
         *,
+        embedder: Embedder | None = None,
         llm: Llm | None = None,
         clock: Clock | None = None,
         consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
     ) -> None:
-        """`llm` writes rules when `consolidate(llm=True)` asks for them. `consolidate_every`: after so many episodes the
-        memory is consolidated by itself, without the LLM; 0 means never."""
+        """`embedder` adds meaning to text search (`hardwon.outside.embedders` has some). `llm` writes rules when
+        `consolidate(llm=True)` asks for them. `consolidate_every`: after so many episodes the memory is consolidated by itself,
+        without the LLM; 0 means never."""
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
         self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
+        if embedder is not None and not callable(getattr(embedder, "embed", None)):
+            raise InvalidInputError.one("embedder", embedder, "something with name, dimension and embed(texts)")
         self._llm = llm
+        self._embedder = embedder
         here = _current_folder()
         found = place.find(location, here)
         self.project = _project_name(found.project if project is None else project)
@@ -153,11 +165,15 @@ class Memory:
         given = intake.items("records", records)  # all of them first: no code of the caller's runs while others wait
         ids: list[str] = []
         head = self._head()
+        if self._embedder:  # before anybody waits for us: a model takes its time
+            given = [self._prepare(_recordable(record), head) for record in given]
+        made = self._vectors_of(given)
         with self._store.write() as writer:
             for batch in batches(given, limits.ADD_BATCH_ROWS):
                 prepared = [self._prepare(_recordable(record), head) for record in batch]
                 self._append(writer, prepared)
                 ids += [record.id for record in prepared]
+            self._keep_vectors(writer, made)
         if any(type(record) is Episode for record in given):
             self._consolidate_when_due()
         return ids
@@ -268,12 +284,15 @@ class Memory:
     def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
         metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None)
-        return self._keep_one(kind(id=new_id(at), metadata=metadata, **own))
+        recalled = _recalled(envelope.get("recalled"))
+        return self._keep_one(kind(id=new_id(at), metadata=metadata, recalled=recalled, **own))
 
     def _keep_one(self, record: R) -> R:
         prepared = self._prepare(record, self._head())
+        made = self._vectors_of([prepared])
         with self._store.write() as writer:
             self._append(writer, [prepared])
+            self._keep_vectors(writer, made)
         if type(prepared) is Episode:
             self._consolidate_when_due()
         return prepared
@@ -313,6 +332,21 @@ class Memory:
                 f"record {record_id} is kept already and says something else: records are append-only; record the new "
                 "version under an id of its own and supersede the old one"
             )
+        self._credit_recalled(writer, [record for record in records if record.recalled], set(appended.added))
+
+    def _credit_recalled(self, writer: Writer, records: Sequence[Record], added: set[str]) -> None:
+        """What was recalled before an attempt helped, or did not, as the attempt turned out."""
+        for record in records:
+            good = record.turned_out_well
+            if good is None or record.id not in added:
+                continue
+            for recalled in dict.fromkeys(record.recalled or ()):
+                if recalled != record.id and writer.get(self.project, recalled):
+                    at, by = record.metadata.context.timestamp, record.metadata.source.author
+                    event_id = str(uuid5(UUID(record.id), recalled))  # the same however often the record is added
+                    event = Event(id=event_id, record_id=recalled, kind="credited", at=at, by=by, helped=good)
+                    writer.add_events(self.project, [clean_event(event)])
+                    refresh_status(writer, self.project, recalled)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -336,12 +370,122 @@ class Memory:
             before = Cursor(page[-1].at_us, page[-1].id)
 
     def recall(self, query: str, k: int = 5, **filters: Any) -> list[Hit]:
-        """The `k` records that match the query's words best. Archived ones only where `status="archived"` asks for them."""
+        """The `k` records that answer best, each with its score and why. Archived ones only where `status="archived"` asks for
+        them, and a source that was rolled back only where `author` does."""
         k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
-        if not isinstance(query, str):
-            raise InvalidInputError.one("query", query, "text")
-        found = self._store.search(self.project, query_terms(query), Filters.of(self.project, filters), k)
-        return [Hit(record_of(stored), score, {"text": score}) for stored, score in found]
+        return self._recaller.recall(intake.text("query", query), k, Filters.of(self.project, filters))
+
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        task_id: str | None = None,
+        issue: Issue | Mapping[str, Any] | None = None,
+        budget_tokens: int = limits.CONTEXT_TOKENS,
+        count_tokens: Callable[[str], int] = count_tokens,
+    ) -> Context:
+        """What matters before the next attempt, ready for a prompt: rules of the task, known fixes of the issue, similar cases.
+        Never more than `budget_tokens`, counted on the very text; empty where there is nothing to say. The text is data: it
+        is fenced, and says so. `count_tokens` counts for your own model; the default counts at least as many as any."""
+        intake.optional_text("query", query)
+        intake.optional_text("task_id", task_id)
+        budget = intake.whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)
+        if not callable(count_tokens):
+            raise InvalidInputError.one("count_tokens", count_tokens, "a function from text to a number of tokens")
+        given, fixer = intake.issue(issue) if issue is not None else (None, None)
+        mark = secrets.token_hex(limits.MARK_BYTES)
+        return self._recaller.context(query or "", task_id, given, fixer, budget, count_tokens, mark)
+
+    def advise(
+        self,
+        action: str,
+        *,
+        task: str | None = None,
+        error: str | None = None,
+        issue: Issue | Mapping[str, Any] | None = None,
+        steps: Sequence[Step | Mapping[str, Any]] = (),
+    ) -> Advice:
+        """What is known of an action before it is taken: whether it failed here before, how likely it is to work, what worked
+        instead. `error` is what is to be got rid of, `steps` are those of the current attempt so far."""
+        for name, value in (("action", action), ("task", task), ("error", error)):
+            intake.optional_text(name, value)
+        if not intake.text("action", action).strip():
+            raise InvalidInputError.one("action", action, "text that is not blank")
+        given = intake.issue(issue)[0] if issue is not None else None
+        so_far = [Step.model_validate(step) if not isinstance(step, Step) else step for step in intake.items("steps", steps)]
+        return self._recaller.advise(action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :])
+
+    @property
+    def _recaller(self) -> Recaller:
+        return Recaller(self._store, self.project, self._known, self._embed_query if self._embedder else None)
+
+    # --- vectors ------------------------------------------------------------------------------------------------------
+
+    def _embed_query(self, query: str) -> Sequence[float]:
+        self._check_embedder()
+        return list(embedders.as_vectors(self._embedder, [query])[0]) if self._embedder else []
+
+    def _check_embedder(self) -> None:
+        """Vectors of two embedders must never be compared."""
+        kept = self._store.embedder(self.project)
+        if self._embedder and kept and kept != (self._embedder.name, self._embedder.dimension):
+            raise EmbeddingError(
+                f"the vectors kept here are of {kept[0]} ({kept[1]} numbers), not of {self._embedder.name} "
+                f"({self._embedder.dimension}): open the memory with the former, or run reembed() to replace them"
+            )
+
+    def _vectors_of(self, records: Sequence[Record]) -> list[tuple[str, bytes]]:
+        """The records' vectors. None where the embedder fails: a record is kept all the same, and reembed makes up for it."""
+        if not self._embedder or not records:
+            return []
+        self._check_embedder()
+        try:
+            rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
+        except EmbeddingError as error:
+            _log.warning("kept without vectors, which reembed() will add: %s", error)
+            return []
+        return [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
+
+    def _keep_vectors(self, writer: Writer, made: Sequence[tuple[str, bytes]]) -> None:
+        if self._embedder and made:
+            writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
+            writer.keep_vectors(self.project, made)
+
+    def reembed(self, progress: Progress | None = None) -> int:
+        """Makes the vectors that are missing; with another embedder than before, all of them anew. Can be interrupted and goes
+        on where it was. Returns how many were made."""
+        if self._embedder is None:
+            raise InvalidInputError.one("embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)")
+        with self._store.write() as writer:
+            writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
+        done, total = 0, self._store.counts(self.project).records
+        while missing := self._store.without_vector(self.project, limits.EMBED_BATCH_TEXTS):
+            records = [original_of(stored) for stored in missing]
+            rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
+            blobs = [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
+            with self._store.write() as writer:
+                writer.keep_vectors(self.project, blobs)
+            done += len(records)
+            if progress:
+                progress(done, max(total, done))
+        return done
+
+    def credit(self, context_or_ids: Context | str | UUID | Iterable[str | UUID], outcome: bool, by: str = "user") -> list[str]:
+        """What was recalled helped (True) or did not (False): it stands higher, or lower, in what is recalled later. Returns
+        the ids that were credited; ids of no record are left out."""
+        if not isinstance(outcome, bool):
+            raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
+        given = context_or_ids.ids if isinstance(context_or_ids, Context) else context_or_ids
+        listed = [given] if isinstance(given, str | UUID) else intake.items("context_or_ids", given)
+        ids = list(dict.fromkeys(filter(None, map(intake.record_id, listed))))
+        with self._store.write() as writer:
+            known = [found for found in ids if writer.get(self.project, found)]
+            at = self._clock()
+            for found in known:
+                event = Event(id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome)
+                writer.add_events(self.project, [clean_event(event)])
+                refresh_status(writer, self.project, found)
+        return known
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
@@ -521,14 +665,15 @@ class Memory:
         wanted = intake.record_id(record_id)
         stored = self._store.get(self.project, wanted)
         life = []
-        current = Validation()
+        envelope = Validation()
         if stored:
             metadata = original_of(stored).metadata
-            current = metadata.validation
-            life.append(LifeEvent("created", metadata.context.timestamp, metadata.source.author, current.status))
-        for event in self._store.events_of(self.project, wanted):
-            current = effective_validation(current, [event])
-            life.append(LifeEvent(event.kind, event.at, event.by, "" if event.kind == "forgotten" else current.status, event))
+            envelope = metadata.validation
+            life.append(LifeEvent("created", metadata.context.timestamp, metadata.source.author, envelope.status))
+        events = self._store.events_of(self.project, wanted)
+        for number, event in enumerate(events, 1):
+            status = "" if event.kind == "forgotten" else effective_validation(envelope, events[:number]).status
+            life.append(LifeEvent(event.kind, event.at, event.by, status, event))
         return life
 
     def _must_get(self, writer: Writer, record_id: str) -> AnyRecord:
@@ -692,6 +837,13 @@ def _derive_again_and_keep(writer: Writer, project: str, row: Row) -> bool:
     if changed:
         writer.rewrite(derived)
     return changed
+
+
+def _recalled(given: Context | Iterable[str] | None) -> list[str] | None:
+    """The ids of what was recalled before a record's attempt."""
+    if given is None:
+        return None
+    return given.ids if isinstance(given, Context) else [str(each) for each in intake.items("recalled", given)]
 
 
 def _recordable(record: AnyRecord) -> AnyRecord:

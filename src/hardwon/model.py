@@ -57,11 +57,14 @@ SourceType = Literal["user_interaction", "agent_execution", "test_result", "file
 FactType = Literal["error", "solution", "observation", "decision"]
 Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision"]
 Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback"]
-EventKind = Literal["status", "superseded", "imported", "forgotten"]
+EventKind = Literal["status", "superseded", "imported", "credited", "forgotten"]
 
 STATUSES: Final = get_args(Status)
 VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
 """Somebody, or a test, stands behind a record of these."""
+
+SOLVED_FROM: Final = 0.5
+"""A trajectory's final reward, or an episode's score, from which on it ended well."""
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 VERIFIERS: Final = get_args(Verifier)
@@ -152,13 +155,15 @@ Label = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]
 
 
 class Record(Model):
-    """What all five kinds have: an id, the envelope, and the labels of secrets that were taken out before storage."""
+    """What all kinds have: an id, the envelope, the labels of secrets that were taken out before storage, and the ids of what
+    was recalled before it was tried."""
 
-    own_json_leaves_out: ClassVar[frozenset[str]] = frozenset({"id", "kind", "redacted"})
+    own_json_leaves_out: ClassVar[frozenset[str]] = frozenset({"id", "kind", "redacted", "recalled"})
 
     kind: Kind
     id: RecordId = Field(default_factory=new_id)
     redacted: list[Label] | None = None
+    recalled: Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] | None = None
     metadata: Metadata = Field(default_factory=Metadata)
 
     @property
@@ -168,6 +173,11 @@ class Record(Model):
     @property
     def project_id(self) -> str:
         return self.metadata.project_id
+
+    @property
+    def turned_out_well(self) -> bool | None:
+        """Whether what was tried worked; None where that is no question."""
+        return None
 
     def to_agentdb(self) -> dict[str, Any]:
         """As the metadata schema writes it: without what only Hardwon knows, times in milliseconds."""
@@ -225,6 +235,10 @@ class Experience(Record):
             raise refuse(allowed, **{route[0]: self.extra.get(route[0], ABSENT)})
         check_keys(self.extra)
         return self
+
+    @property
+    def turned_out_well(self) -> bool | None:
+        return {"success": True, "failure": False}.get(self.outcome)
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -289,6 +303,10 @@ class Trajectory(Record):
     steps: Annotated[list[Step], Field(max_length=limits.STEPS_MAX)]
     final_reward: Unit
 
+    @property
+    def turned_out_well(self) -> bool:
+        return self.final_reward >= SOLVED_FROM
+
     def to_agentdb(self) -> dict[str, Any]:
         data = super().to_agentdb()
         if not self.task:  # the metadata schema has no task; ours is added only when there is one
@@ -326,6 +344,10 @@ class Episode(Record):
     mistakes: Texts = []
     successes: Texts = []
     mistake_cards: Annotated[list[MistakeCard], Field(max_length=limits.ITEMS_MAX)] = []
+
+    @property
+    def turned_out_well(self) -> bool:
+        return self.score >= SOLVED_FROM
 
 
 class Issue(Model):
@@ -376,6 +398,10 @@ class Fix(Record):
     @property
     def succeeded(self) -> bool:
         return self.fix_success and self.verification_success
+
+    @property
+    def turned_out_well(self) -> bool:
+        return self.succeeded
 
 
 class Decision(Record):
@@ -450,6 +476,7 @@ class Event(Model):
     verification_id: Name | None = None
     replaced_by: RecordId | None = None
     reason: Text | None = None
+    helped: Flag | None = None
 
     @property
     def at_us(self) -> int:

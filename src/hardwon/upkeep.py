@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from hardwon.govern.lifecycle import effective_validation
+from hardwon.govern.lifecycle import credits_of, effective_validation
 from hardwon.model import Event, Record, Validation
 from hardwon.store.contract import Row, Writer
 from hardwon.store.rows import original_of, row_of
@@ -25,16 +25,17 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
     stored = writer.get(project, record_id)
     if stored:
         envelope = original_of(stored).metadata.validation
-        effective = effective_validation(envelope, writer.events_of(project, record_id))
+        events = writer.events_of(project, record_id)
+        effective = effective_validation(envelope, events)
         changed = None if effective == envelope else effective.to_json()
-        writer.set_validation(project, record_id, effective.status, changed)
+        writer.set_standing(project, record_id, effective.status, changed, credits_of(events))
 
 
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
     """The row as it should be. Another version may write the same record as other JSON: what was written stays."""
-    record = original_of(row)
+    record, events = original_of(row), list(events)
     effective = effective_validation(record.metadata.validation, events)
-    return row_of(record, effective)._replace(body=row.body, digest=row.digest, lessons=())
+    return row_of(record, effective, credits_of(events))._replace(body=row.body, digest=row.digest, lessons=())
 
 
 def really_conflicting(writer: Writer, project: str, suspects: Iterable[Row]) -> list[str]:

@@ -23,6 +23,12 @@ def check_transition(now: Status, to: Status) -> None:
         raise InvalidInputError.one("status", to, f"from {now}: {', '.join(allowed) or 'nothing (it is final)'}")
 
 
+def credits_of(events: Iterable[Event]) -> tuple[int, int]:
+    """How often a record that was recalled helped, and how often it did not."""
+    credited = [event.helped for event in events if event.kind == "credited"]
+    return credited.count(True), credited.count(False)
+
+
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
     """What a reader is told. A function of the set of events: the order in which they arrive does not matter. `imported` comes
     first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere."""

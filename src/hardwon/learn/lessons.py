@@ -21,6 +21,10 @@ works, avoid     task               text        level of the score           rul
 card             task               type, card  level of the score           cards
 card.foreign     task               type, card  level of the score           cards that an episode of another task reported
 pair             failure hash       action      HELPED or NOT_HELPED         solutions
+act.all          ""                 ""          HELPED or NOT_HELPED         advise
+act.situation    situation          ""          HELPED or NOT_HELPED         advise
+act.action       shape              ""          HELPED or NOT_HELPED         advise
+act.word         word               ""          HELPED or NOT_HELPED         advise
 """
 
 from __future__ import annotations
@@ -31,13 +35,14 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
+from hardwon.learn.actions import outcomes_of
 from hardwon.learn.canonical import canonical, key_of
 from hardwon.learn.failures import failure_hash
 from hardwon.learn.signatures import fix_history_signature, generate_issue_signature, issue_subject
 from hardwon.learn.trajectories import errors_of, pairs_of
 from hardwon.model import VOUCHED_STATUSES, Decision, Episode, Experience, Fix, Issue, MistakeCard, Record, Status, Trajectory
 
-DAY_US: Final = 86_400_000_000
+DAY_US: Final = limits.DAY_US
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
 NOT_HELPED, HELPED = 0, 1
 LEVELS: Final = 20
@@ -82,7 +87,7 @@ class Tally(NamedTuple):
 
 KIND_OF_SCOPE: Final[Mapping[str, str]] = {
     "tool": "experience",
-    "pair": "trajectory",
+    **dict.fromkeys(("pair", "act.all", "act.situation", "act.action", "act.word"), "trajectory"),
     **dict.fromkeys(("episode", "score", "works", "avoid", "card", "card.foreign"), "episode"),
     **dict.fromkeys(("fix", "fix.type", "fix.model", "fix.subject", "fix.signature", "fix.hour"), "fix"),
     **dict.fromkeys(("strategy.type", "strategy.model", "strategy.signature"), "fix"),
@@ -90,7 +95,9 @@ KIND_OF_SCOPE: Final[Mapping[str, str]] = {
 """Which kind of record teaches in a scope; each scope is taught by one kind."""
 
 
-ANONYMOUS_SCOPES: Final = frozenset({"tool", "fix", "fix.subject", "fix.hour", "episode"})
+ANONYMOUS_SCOPES: Final = frozenset(
+    {"tool", "fix", "fix.subject", "fix.hour", "episode", "act.all", "act.situation", "act.action", "act.word"}
+)
 """Counted without their newest record: nobody asks for it, and taking one back need not look for the next."""
 
 
@@ -101,7 +108,20 @@ def level_of_score(score: float) -> int:
 def lessons_of(record: Record) -> tuple[Lesson, ...]:
     """Everything the record teaches. What it is worth (its status, its author, its day) is counted with it."""
     teach = _TEACHERS.get(record.kind)
-    return teach(record) if teach else ()
+    return teach(record) if teach and not _is_echo(record) else ()
+
+
+def _is_echo(record: Record) -> bool:
+    """Whether it repeats a context of ours: recalled text that comes back is no new evidence."""
+    if isinstance(record, Experience):
+        return OUR_FENCE in record.content
+    if isinstance(record, Episode):
+        return any(OUR_FENCE in text for text in (record.trajectory_summary, *record.successes, *record.mistakes))
+    return False
+
+
+OUR_FENCE: Final = "<hardwon-memory"
+"""How every context begins (`recall.fence`)."""
 
 
 # --- experiences ------------------------------------------------------------------------------------------------
@@ -200,10 +220,15 @@ def card_key(card: MistakeCard, task_id: str) -> str:
 
 
 def _of_trajectory(trajectory: Trajectory) -> tuple[Lesson, ...]:
-    return tuple(
+    pairs = [
         Lesson("pair", pair.diagnosis, pair.action, HELPED if pair.helped else NOT_HELPED, 0)
         for pair, _ in pairs_of(trajectory)
-    )
+    ]
+    acts = [
+        Lesson(f"act.{counted.what}", counted.which, "", HELPED if worked else NOT_HELPED, 0)
+        for counted, worked in outcomes_of(trajectory.steps[-limits.STEPS_LEARNED_MAX :])
+    ]
+    return (*pairs, *acts)
 
 
 _TEACHERS: Final[Mapping[str, Callable[..., tuple[Lesson, ...]]]] = {
@@ -218,8 +243,11 @@ _TEACHERS: Final[Mapping[str, Callable[..., tuple[Lesson, ...]]]] = {
 
 
 def keys_of(record: Record) -> tuple[str, ...]:
-    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in it."""
+    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in it, its session."""
     keys = set(_own_keys(record))
+    session = record.metadata.source.id
+    if session:
+        keys.add(session_key(session))
     given = record.metadata.validation.failure_hash
     if given:
         keys.add(f"failure:{given}")
@@ -227,7 +255,7 @@ def keys_of(record: Record) -> tuple[str, ...]:
 
 
 KEYED_KINDS: Final = frozenset({"fix", "trajectory", "decision"})
-"""Kinds that have keys of their own; any kind has one where its envelope names a failure."""
+"""Kinds that have keys of their own; any kind has one where its envelope names a failure or a session."""
 
 
 def _own_keys(record: Record) -> Iterator[str]:
@@ -240,6 +268,11 @@ def _own_keys(record: Record) -> Iterator[str]:
         yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
     elif isinstance(record, Decision):
         yield decision_key(record)
+
+
+def session_key(session: str) -> str:
+    """Of records that came from one trace, run or conversation (`source.id`)."""
+    return f"session:{session}"
 
 
 def signature_keys(issue: Issue) -> list[str]:

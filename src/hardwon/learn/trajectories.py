@@ -15,8 +15,6 @@ from hardwon.model import Step, Trajectory
 
 DISCOUNT: Final = 0.9
 _REMEMBERED_CHARS_MAX: Final = 2_000
-SOLVED: Final = 0.5
-"""A trajectory whose final reward is at least this ended well."""
 
 
 def step_credit(trajectory: Trajectory, discount: float = DISCOUNT) -> list[float]:
@@ -52,7 +50,7 @@ def pairs_of(trajectory: Trajectory) -> list[tuple[Pair, int]]:
     steps = trajectory.steps[-limits.STEPS_LEARNED_MAX :]
     offset = len(trajectory.steps) - len(steps)
     errors = errors_of(steps)
-    ended_well = trajectory.final_reward >= SOLVED
+    ended_well = trajectory.turned_out_well
     found: dict[tuple[str, str], tuple[Pair, int]] = {}
     open_errors: dict[str, None] = {}
     for number, (step, error) in enumerate(zip(steps, errors, strict=True)):
@@ -74,10 +72,11 @@ def pairs_of(trajectory: Trajectory) -> list[tuple[Pair, int]]:
 
 def errors_of(steps: Sequence[Step]) -> list[str]:
     """The failure hash of each step's observation, empty where it reports no error."""
-    return [_error_in(step.observation) for step in steps]
+    return [error_in(step.observation) for step in steps]
 
 
-def _error_in(observation: str) -> str:
+def error_in(observation: str) -> str:
+    """The failure hash of what an observation reports; empty where it reports no error."""
     if len(observation) <= _REMEMBERED_CHARS_MAX:
         return _remembered_error(observation)
     return failure_hash(observation) if shows_error(observation) else ""

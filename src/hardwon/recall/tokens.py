@@ -124,7 +124,8 @@ def _letters_tokens(letters: str, after_space: bool) -> int:
     parts = _PARTS.findall(letters)
     if len(parts) == 1 or len(letters) < _PART_CHARS_MIN * len(parts):  # base64 rather than camel case
         return most
-    by_parts = _letters_tokens(parts[0], after_space) + sum(_letters_tokens(part, False) + 1 for part in parts[1:])
+    # Two more for each part: a word is seldom as well known inside another as by itself.
+    by_parts = _letters_tokens(parts[0], after_space) + sum(_letters_tokens(part, False) + 2 for part in parts[1:])
     return min(most, by_parts)
 
 

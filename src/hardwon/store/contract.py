@@ -44,6 +44,8 @@ class Row(NamedTuple):
     tags: tuple[str, ...]
     files: tuple[str, ...]
     keys: tuple[str, ...]
+    helped: int = 0
+    hindered: int = 0
     lessons: tuple[Lesson, ...] = ()
 
 
@@ -56,6 +58,24 @@ class Stored(NamedTuple):
     body: str
     digest: bytes
     validation: str | None
+    helped: int = 0
+    hindered: int = 0
+
+
+class Found(NamedTuple):
+    """A record as ranking sees it, without reading its body: who says it, its status, whether it turned out well (None: that
+    is no question), its search terms, and the session (`source.id`) it came from."""
+
+    stored: Stored
+    author: str
+    status: str
+    good: bool | None
+    terms: str
+    session: str
+
+    @property
+    def id(self) -> str:
+        return self.stored.id
 
 
 class Daily(NamedTuple):
@@ -130,9 +150,11 @@ class Writer(ABC):
         """The record's events by (time, id); an empty list where there are none."""
 
     @abstractmethod
-    def set_validation(self, project: str, record_id: str, status: str, validation: str | None) -> None:
-        """Keeps the status that the record's events add up to. What the record teaches counts accordingly: archived, not at
-        all; verified or published, as vouched for."""
+    def set_standing(
+        self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
+    ) -> None:
+        """Keeps the status, and how often it helped and did not, that the record's events add up to. What the record teaches
+        counts accordingly: archived, not at all; verified or published, as vouched for."""
 
     @abstractmethod
     def rewrite(self, row: Row) -> None:
@@ -142,6 +164,14 @@ class Writer(ABC):
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         """Removes the records, what is indexed of them, what they taught and their events, keeps the tombstones; how many
         there were."""
+
+    @abstractmethod
+    def set_embedder(self, project: str, name: str, dimension: int) -> None:
+        """From now on vectors are of this embedder; those of another go."""
+
+    @abstractmethod
+    def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
+        """Keeps vectors (32-bit little-endian floats) by record id. Ids of no record are left out."""
 
     @abstractmethod
     def recount(self, project: str) -> None:
@@ -188,7 +218,7 @@ class Store(ABC):
         rows of all projects."""
 
     @abstractmethod
-    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Stored, float]]:
+    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Found, float]]:
         """Records that contain any of the terms, with a text score (higher is better), best first. Archived records are
         left out unless the filters ask for them. No terms, no hits."""
 
@@ -211,6 +241,21 @@ class Store(ABC):
     @abstractmethod
     def counts(self, project: str) -> Counts:
         """Zeros and empty maps for an empty project."""
+
+    # Vectors, where an embedder is used.
+
+    @abstractmethod
+    def embedder(self, project: str) -> tuple[str, int] | None:
+        """Name and dimension of the embedder whose vectors are kept; None where none are."""
+
+    @abstractmethod
+    def nearest(self, project: str, vector: Sequence[float], filters: Filters, limit: int) -> list[tuple[Found, float]]:
+        """Records by the cosine of their vector to this one, best first, as far as they pass the filters; archived ones and
+        rolled-back sources as in `search`."""
+
+    @abstractmethod
+    def without_vector(self, project: str, limit: int) -> list[Stored]:
+        """Records that have no vector, those that came in first first."""
 
     # What records taught. Sources that were rolled back are left out.
 
@@ -235,7 +280,7 @@ class Store(ABC):
         """The keys of a scope that were counted most, in that order."""
 
     @abstractmethod
-    def by_key(self, project: str, keys: Sequence[str], limit: int) -> list[Stored]:
+    def by_key(self, project: str, keys: Sequence[str], limit: int) -> list[Found]:
         """The newest records that have any of the exact keys; archived ones and rolled-back sources are left out."""
 
     @abstractmethod

@@ -1,12 +1,13 @@
 """The SQLite schema, as the ordered changes that led to it. Released entries are never edited: add a new one.
 
 record       one row per record. `body` is the record's JSON and the truth; `digest` tells whether it is undamaged; all other
-             columns are derived from it so that filters need not read JSON. `status` and `validation` are what the
-             record's events add up to (`validation` NULL: nothing changed since it was written).
+             columns are derived from it so that filters need not read JSON. `status`, `validation`, `helped` and
+             `hindered` are what the record's events add up to (`validation` NULL: nothing changed since it was written).
 record_text  the search terms of each record, under the same row number.
 record_tag, record_file   for the filters `tag` and `path`.
 event        what happened to records after they were created; `forgotten` events are the tombstones.
 record_key   what records are found by exactly: signatures, failure hashes, what a decision decides.
+record_vector, embedder   vectors of records, and which embedder made them, where one is used.
 tally        what the records taught, counted (`learn.lessons` lists the scopes). Derived, like everything but body and event.
 state        what only this file needs to know, such as when it was last consolidated. Never merged or exported.
 
@@ -103,8 +104,16 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         project_id TEXT NOT NULL, name TEXT NOT NULL, value INTEGER NOT NULL, PRIMARY KEY (project_id, name)
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE record ADD COLUMN helped INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE record ADD COLUMN hindered INTEGER NOT NULL DEFAULT 0;
+
+    CREATE TABLE record_vector (seq INTEGER PRIMARY KEY, project_id TEXT NOT NULL, vector BLOB NOT NULL) STRICT;
+    CREATE INDEX record_vector_by_project ON record_vector (project_id, seq);
+    CREATE TABLE embedder (project_id TEXT PRIMARY KEY, name TEXT NOT NULL, dimension INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    """,
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
-KNOWLEDGE_SINCE: Final = 2
-"""After this change the records that are there already are learned from."""
+KNOWLEDGE_SINCE: Final = 3
+"""After this change the records that are there already are learned from anew."""

@@ -18,8 +18,8 @@ def digest_of(body: bytes) -> bytes:
     return blake2b(body, digest_size=8).digest()
 
 
-def row_of(record: Record, effective: Validation | None = None) -> Row:
-    """The row of a record whose events add up to `effective` (None: it has no events)."""
+def row_of(record: Record, effective: Validation | None = None, credited: tuple[int, int] = (0, 0)) -> Row:
+    """The row of a record whose events add up to `effective` (None: it has no events) and to these credits."""
     try:
         body = record.to_json_bytes()
     except ValueError as error:  # something put into the record after it was checked
@@ -57,7 +57,8 @@ def row_of(record: Record, effective: Validation | None = None) -> Row:
         index_text(searchable_text(record)),
         tuple(sorted(set(metadata.tags))) if metadata.tags else (),
         tuple(sorted({file.path for file in metadata.context.related_files})) if metadata.context.related_files else (),
-        keys_of(record) if record.kind in KEYED_KINDS or envelope.failure_hash else (),
+        keys_of(record) if record.kind in KEYED_KINDS or envelope.failure_hash or metadata.source.id else (),
+        *credited,
         lessons_of(record),
     )
 

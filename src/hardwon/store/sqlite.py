@@ -21,10 +21,10 @@ from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, InvalidInputError, NearlyFullWarning
 from hardwon.fields import to_us
 from hardwon.learn.lessons import Tally, Taught, lessons_of
-from hardwon.model import Event
+from hardwon.model import SOLVED_FROM, Event
 from hardwon.recall.filters import Filters
-from hardwon.store import tallies
-from hardwon.store.contract import Appended, Counts, Cursor, Daily, Finding, Progress, Row, Store, Stored, Writer
+from hardwon.store import tallies, vectors
+from hardwon.store.contract import Appended, Counts, Cursor, Daily, Finding, Found, Progress, Row, Store, Stored, Writer
 from hardwon.store.migrations import SCHEMA_VERSION
 from hardwon.store.pool import Pool
 from hardwon.store.rows import original_of
@@ -46,9 +46,19 @@ _ERASURE_WAIT_MS: Final = 250  # a reader that takes longer is reported as pendi
 
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 
-_STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
+_STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
+_FOUND: Final = (
+    f"{_STORED}, r.author, r.status, CASE r.kind "
+    "WHEN 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' THEN 0 END "
+    "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
+    f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
+    f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END, record_text.terms, "
+    "r.body ->> '$.metadata.source.id'"
+)
 _ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
 _ROW_FIELDS: Final = 14
+_NEAREST_FILTERED: Final = 5  # so many times as many as are wanted are compared, in case filters leave some out
+_VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
 _TRUSTED: Final = f"r.status <> 'archived' AND r.{tallies.TRUSTED_AUTHORS}"
 _DERIVED: Final = [
     "kind",
@@ -61,6 +71,8 @@ _DERIVED: Final = [
     "issue_type",
     "status",
     "validation",
+    "helped",
+    "hindered",
 ]
 
 
@@ -73,6 +85,9 @@ class SqliteStore(Store):
         self._warned = False
         self._writes = 0
         self._erasure_pending = False
+        self._frequency: dict[str, int] = {}
+        self._counted_at = 0
+        self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
             inspect_before_opening(path)
         self._pool = Pool(str(path), lambda: connect(path, bytes_max))
@@ -139,21 +154,49 @@ class SqliteStore(Store):
         with self._reading() as connection:
             return [Stored(*row) for row in connection.execute(sql, (project, limit))]
 
-    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Stored, float]]:
+    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Found, float]]:
         if not terms:
             return []
+        where, values = self._searchable(project, filters)
+        with self._reading() as connection:
+            terms = self._rare_enough(connection, terms)
+        match = " OR ".join(f'"{term}"' for term in terms)
+        best = (
+            "SELECT r.seq, -bm25(record_text) AS score FROM record_text JOIN record r ON r.seq = record_text.rowid "
+            f"WHERE {where} AND record_text MATCH ? ORDER BY score DESC, r.at_us DESC, r.id DESC LIMIT ?"
+        )
+        # Only of the best is more read than what they are chosen by.
+        sql = (
+            f"SELECT {_FOUND}, best.score FROM ({best}) best JOIN record r ON r.seq = best.seq "
+            "JOIN record_text ON record_text.rowid = best.seq ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
+        )
+        with self._reading() as connection:
+            return [(_found(row[:-1]), row[-1]) for row in connection.execute(sql, (*values, match, limit))]
+
+    def _searchable(self, project: str, filters: Filters) -> tuple[str, list[Any]]:
         where, values = _where(project, filters)
         if filters.status is None:
             where += " AND r.status <> 'archived'"
         if filters.author is None:
             where += f" AND r.{tallies.TRUSTED_AUTHORS}"
-        match = " OR ".join(f'"{term}"' for term in terms)
-        sql = (
-            f"SELECT {_STORED}, -bm25(record_text) AS score FROM record_text JOIN record r ON r.seq = record_text.rowid "
-            f"WHERE {where} AND record_text MATCH ? ORDER BY score DESC, r.at_us DESC, r.id DESC LIMIT ?"
-        )
-        with self._reading() as connection:
-            return [(Stored(*row[:-1]), row[-1]) for row in connection.execute(sql, (*values, match, limit))]
+        return where, values
+
+    def _rare_enough(self, connection: apsw.Connection, terms: Sequence[str]) -> Sequence[str]:
+        """Without terms that a tenth of all records have: they cost the most and tell the least. How many have a term is
+        remembered until the memory has grown by a tenth."""
+        total = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get
+        if total < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
+            return terms
+        if total > self._counted_at * 1.1:
+            self._frequency, self._counted_at = {}, total
+        unknown = [term for term in terms if term not in self._frequency]
+        if unknown:
+            connection.execute(_VOCABULARY).fetchall()
+            for term in unknown:
+                found = connection.execute("SELECT doc FROM temp.vocabulary WHERE term = ?", (term,)).get
+                self._frequency[term] = found or 0
+        rare = [term for term in terms if self._frequency[term] <= limits.FREQUENT_SHARE * total]
+        return rare or sorted(terms, key=lambda term: (self._frequency[term], term))[:1]
 
     def stream(self, project: str) -> Generator[Stored]:
         sql = f"SELECT {_STORED} FROM record r WHERE r.project_id = ? ORDER BY r.at_us, r.id"
@@ -163,7 +206,7 @@ class SqliteStore(Store):
 
     def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
         sql = (
-            f"SELECT {', '.join('r.' + name for name in _ROW.split(', '))}, t.terms, "
+            f"SELECT {', '.join('r.' + name for name in _ROW.split(', '))}, t.terms, r.helped, r.hindered, "
             "(SELECT json_group_array(tag ORDER BY tag) FROM record_tag WHERE seq = r.seq), "
             "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq), "
             "(SELECT json_group_array(key ORDER BY key) FROM record_key WHERE seq = r.seq), "
@@ -172,9 +215,9 @@ class SqliteStore(Store):
         )
         with self._snapshot() as connection:
             for row in connection.execute(sql, (project,)):
-                kept, (found, *names, events) = row[:_ROW_FIELDS], row[_ROW_FIELDS:]
+                kept, (found, helped, hindered, *names, events) = row[:_ROW_FIELDS], row[_ROW_FIELDS:]
                 tags, files, keys = (tuple(json.loads(listed)) for listed in names)
-                full = Row._make((*kept, found or "", tags, files, keys, ()))
+                full = Row._make((*kept, found or "", tags, files, keys, helped, hindered, ()))
                 yield full, [Event.model_validate(event) for event in json.loads(events)]
 
     def events(self, project: str) -> Generator[Event]:
@@ -242,14 +285,45 @@ class SqliteStore(Store):
         with self._reading() as connection:
             return tallies.most_counted(connection, project, scope, limit)
 
-    def by_key(self, project: str, keys: Sequence[str], limit: int) -> list[Stored]:
+    def embedder(self, project: str) -> tuple[str, int] | None:
+        with self._reading() as connection:
+            return vectors.stamp(connection, project)
+
+    def nearest(self, project: str, vector: Sequence[float], filters: Filters, limit: int) -> list[tuple[Found, float]]:
+        with self._reading() as connection:
+            kept = vectors.stamp(connection, project)
+            if kept is None:
+                return []
+            known = self._vectors.get(project)
+            if known is None or known[0] != kept:
+                known = self._vectors[project] = kept, vectors.Vectors(project, kept[1])
+            best = known[1].nearest(connection, vector, limit * _NEAREST_FILTERED)
+            cosines = dict(best)
+            where, values = self._searchable(project, filters)
+            # NOT INDEXED: by the row numbers, not through all records of the project.
+            sql = (
+                f"SELECT {_FOUND}, r.seq FROM record r NOT INDEXED JOIN record_text ON record_text.rowid = r.seq "
+                f"JOIN record_vector v ON v.seq = r.seq WHERE {where} AND r.seq IN (SELECT value FROM json_each(?))"
+            )
+            rows: list[Any] = connection.execute(sql, (*values, json.dumps(list(cosines)))).fetchall()
+        found = [(_found(row[:-1]), cosines[row[-1]]) for row in rows]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
+
+    def without_vector(self, project: str, limit: int) -> list[Stored]:
+        with self._reading() as connection:
+            ids = vectors.without_vector(connection, project, limit)
+            return [stored for stored in (_get(connection, project, each) for each in ids) if stored]
+
+    def by_key(self, project: str, keys: Sequence[str], limit: int) -> list[Found]:
+        # CROSS JOIN: from the few rows of the keys to their records, not through all records in the order of time.
         sql = (
-            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND {_TRUSTED} AND r.seq IN "
-            "(SELECT seq FROM record_key WHERE project_id = ?1 AND key IN (SELECT value FROM json_each(?2))) "
+            f"SELECT {_FOUND} FROM (SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 "
+            "AND key IN (SELECT value FROM json_each(?2))) k CROSS JOIN record r ON r.seq = k.seq "
+            f"CROSS JOIN record_text ON record_text.rowid = k.seq WHERE {_TRUSTED} "
             "ORDER BY r.at_us DESC, r.id DESC LIMIT ?3"
         )
         with self._reading() as connection:
-            return [Stored(*row) for row in connection.execute(sql, (project, json.dumps(list(keys)), limit))]
+            return [_found(row) for row in connection.execute(sql, (project, json.dumps(list(keys)), limit))]
 
     def decisions(
         self, project: str, actions: Sequence[str], task_id: str | None, limit: int, *, undone: bool = False
@@ -459,11 +533,13 @@ class SqliteWriter(Writer):
     def events_of(self, project: str, record_id: str) -> list[Event]:
         return _events_of(self._connection, project, record_id)
 
-    def set_validation(self, project: str, record_id: str, status: str, validation: str | None) -> None:
+    def set_standing(
+        self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
+    ) -> None:
         before = self._taught(project, record_id)
         self._connection.execute(
-            "UPDATE record SET status = ?, validation = ? WHERE project_id = ? AND id = ?",
-            (status, validation, project, record_id),
+            "UPDATE record SET status = ?, validation = ?, helped = ?, hindered = ? WHERE project_id = ? AND id = ?",
+            (status, validation, *credited, project, record_id),
         )
         if before and before.lessons and before.status != status:
             tallies.change_status(self._connection, before, status)
@@ -505,6 +581,7 @@ class SqliteWriter(Writer):
             if seq is not None:
                 unlearned += self._taught_if_readable(project, record_id)
                 self._drop_derived(seq)
+                run("DELETE FROM record_vector WHERE seq = ?", (seq,))
                 run("DELETE FROM record WHERE seq = ?", (seq,))
                 erased += 1
             run("DELETE FROM event WHERE project_id = ? AND record_id = ? AND kind <> 'forgotten'", key)
@@ -520,6 +597,12 @@ class SqliteWriter(Writer):
         except DamagedError:  # it must still be possible to forget it; doctor finds what it taught, and rebuild corrects it
             return []
         return [taught] if taught else []
+
+    def set_embedder(self, project: str, name: str, dimension: int) -> None:
+        vectors.set_stamp(self._connection, project, name, dimension)
+
+    def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
+        vectors.keep(self._connection, project, vectors_of)
 
     def recount(self, project: str) -> None:
         tallies.recount(self._connection, project)
@@ -557,6 +640,11 @@ class SqliteWriter(Writer):
         return False
 
 
+def _found(row: Sequence[Any]) -> Found:
+    *stored, author, status, good, terms, session = row
+    return Found(Stored._make(stored), author, status, None if good is None else bool(good), terms, session or "")
+
+
 def _taught(row: Row) -> Taught:
     return Taught(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
 
@@ -579,6 +667,7 @@ _STRAYS: Final = (
     "SELECT count(*) FROM record_tag WHERE seq NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record_file WHERE seq NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record_key WHERE seq NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record_vector WHERE seq NOT IN (SELECT seq FROM record)",
     "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = r.id "
     "WHERE e.kind = 'forgotten'",
 )

@@ -189,7 +189,8 @@ def recount(connection: apsw.Connection, project: str) -> None:
 
 
 def derive_knowledge(connection: apsw.Connection) -> None:
-    """For a file written before there was knowledge: exact keys and tallies of every record."""
+    """For a file written by a version that learned otherwise, or not at all: exact keys and tallies of every record."""
+    connection.execute("DELETE FROM record_key")
     for (project,) in connection.execute("SELECT DISTINCT project_id FROM record").fetchall():
         recount(connection, str(project))
     sql = "SELECT seq, project_id, id, kind, at_us, body, digest, validation FROM record"

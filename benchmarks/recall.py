@@ -1,0 +1,104 @@
+"""How long recall and context take, against bare FTS5 that looks up the same terms in the same table, in turn.
+
+Needs no data: experiences as in write.py. Bare: the same query against the memory's own FTS5 table through apsw, joined with
+the record rows, 20 of them fetched. Memory: pruning, the search, ranking 20 records, reading five; context adds composing
+and counting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from hardwon import Memory
+from hardwon.recall.terms import query_terms
+from write import CAUSES, COMPONENTS, ERRORS, FILES, experiences
+
+RECALL_RATIO_MAX = 2.0
+GROWTH_MAX = 5.0
+CONTEXT_RATIO_MAX = 3.0
+BATCH = 50_000
+
+
+def questions(count: int) -> list[str]:
+    rng = random.Random(1)
+    return [
+        f"{rng.choice(ERRORS)} in the {rng.choice(COMPONENTS)}, file {rng.choice(FILES)}:{rng.randrange(900)} "
+        f"{rng.choice(CAUSES)} issue #{rng.randrange(100_000)}"
+        for _ in range(count)
+    ]
+
+
+def timed(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return (time.perf_counter() - begin) * 1e3
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float, float]:
+    """Median milliseconds of bare FTS5 and of recall, and the 95th percentile of context."""
+    with Memory(folder / f"{records}.db", consolidate_every=0) as memory:
+        for start in range(0, records, BATCH):
+            memory.add_many(experiences(min(BATCH, records - start), seed=start))
+        connection = apsw.Connection(memory.location)
+        sql = (
+            "SELECT r.id, r.body, -bm25(record_text) AS score FROM record_text JOIN record r ON r.seq = record_text.rowid "
+            "WHERE record_text MATCH ? AND r.project_id = 'default' ORDER BY score DESC LIMIT 20"
+        )
+
+        def bare(question: str) -> None:
+            with memory._store._reading() as reading:  # type: ignore[attr-defined]
+                terms = memory._store._rare_enough(reading, query_terms(question))  # type: ignore[attr-defined]
+            match = " OR ".join(f'"{term}"' for term in terms)
+            begin = time.perf_counter()
+            connection.execute(sql, (match,)).fetchall()
+            took["bare"].append((time.perf_counter() - begin) * 1e3)
+
+        took: dict[str, list[float]] = {"bare": [], "recall": [], "context": []}
+        for question in asked:
+            bare(question)
+            took["recall"].append(timed(lambda: memory.recall(question)))  # noqa: B023  # called at once
+            took["context"].append(timed(lambda: memory.context(question)))  # noqa: B023
+        connection.close()
+    warm = {name: values[len(values) // 5 :] for name, values in took.items()}
+    figures = statistics.median(warm["bare"]), statistics.median(warm["recall"]), percentile(warm["context"], 0.95)
+    print(
+        f"{records:>9,} records: bare FTS5 p50 {figures[0]:.2f} ms; recall p50 {figures[1]:.2f} ms, "
+        f"p95 {percentile(warm['recall'], 0.95):.2f} ms; context p50 {statistics.median(warm['context']):.2f} ms, "
+        f"p95 {figures[2]:.2f} ms"
+    )
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", type=int, default=100_000)
+    parser.add_argument("--large", type=int, default=1_000_000)
+    parser.add_argument("--questions", type=int, default=200)
+    options = parser.parse_args()
+    asked = questions(options.questions)
+    with tempfile.TemporaryDirectory() as folder:
+        bare, recall, context = measure(Path(folder), options.small, asked)
+        _, recall_large, _ = measure(Path(folder), options.large, asked)
+    print(
+        f"recall is {recall / bare:.2f} times bare (at most {RECALL_RATIO_MAX}), context p95 {context / recall:.2f} times "
+        f"recall p50 (at most {CONTEXT_RATIO_MAX}), the large memory {recall_large / recall:.2f} times the small "
+        f"(at most {GROWTH_MAX})"
+    )
+    held = recall <= RECALL_RATIO_MAX * bare and context <= CONTEXT_RATIO_MAX * recall and recall_large <= GROWTH_MAX * recall
+    raise SystemExit(0 if held else "a bound was missed")
+
+
+if __name__ == "__main__":
+    main()

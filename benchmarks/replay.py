@@ -1,0 +1,163 @@
+"""What a memory hands an agent before each attempt, on real episodes, without an LLM.
+
+Needs a file of episodes, one JSON object a line with run, db, query, gold_tables, gold_columns and steps (action, observation,
+reward, valid): `--data` names the folder that holds intercode_sql_dev.jsonl.gz. The episodes of an agent come in a shuffled
+order. Recall: before each is recorded, a context is asked for with the question alone; scored is whether all gold tables, and
+which share of the gold columns, appear in it or in the question. Each word counts as its characters divided by four, rounded
+up, and what is over the budget is cut. Advice: before each action, the probability that it works; the memory knows the episodes
+before and is told the steps so far. In the same run: FTS5 over whole trajectories, FTS5 over winning actions, and what any
+earlier record of the same database contained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from calibration import area_under_curve, brier
+from hardwon import Memory
+from hardwon.recall.terms import TERM_PUNCTUATION, index_text, query_terms
+
+FILE = "intercode_sql_dev.jsonl.gz"
+AUC_MIN = 0.85
+
+Item = dict[str, Any]
+
+
+def words_tokens(text: str) -> int:
+    return sum(-(-len(word) // 4) for word in text.split())
+
+
+def cut(text: str, budget: int) -> str:
+    kept = []
+    for word in text.split():
+        budget -= -(-len(word) // 4)
+        if budget < 0:
+            break
+        kept.append(word)
+    return " ".join(kept)
+
+
+def names_in(text: str) -> set[str]:
+    return {name.lower() for name in re.findall(r"\w+", text)}
+
+
+def whole_text(item: Item) -> str:
+    return " ".join([item["query"], *(f"{step['action']} {step['observation']}" for step in item["steps"])])
+
+
+class Fts:
+    """Bare FTS5: the texts of the best matches, one after the other."""
+
+    def __init__(self, text_of: Callable[[Item], str]) -> None:
+        self.text_of = text_of
+        self.connection = apsw.Connection(":memory:")
+        self.connection.execute(
+            "CREATE VIRTUAL TABLE texts USING fts5 (terms, body UNINDEXED, "
+            f"tokenize = \"ascii tokenchars '{TERM_PUNCTUATION}'\")"
+        ).fetchall()
+
+    def record(self, item: Item) -> None:
+        text = self.text_of(item)
+        if text:
+            self.connection.execute("INSERT INTO texts VALUES (?, ?)", (index_text(f"{item['query']} {text}"), text))
+
+    def ask(self, query: str, budget: int) -> str:
+        terms = query_terms(query)
+        match = " OR ".join(f'"{term}"' for term in terms)
+        sql = "SELECT body FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT 10"
+        return cut(" ".join(body for (body,) in self.connection.execute(sql, (match,))), budget) if terms else ""
+
+
+def winning_actions(item: Item) -> str:
+    won = [step["action"] for step in item["steps"] if step["reward"] >= 1]
+    return f"{item['query']} {won[-1]}" if won else ""
+
+
+class Ceiling:
+    """Everything that earlier records of the same database said."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, set[str]] = defaultdict(set)
+
+    def record(self, item: Item) -> None:
+        self.names[item["db"]] |= names_in(whole_text(item))
+
+
+def score(item: Item, names: set[str]) -> tuple[float, float]:
+    columns = item["gold_columns"]
+    found = sum(column.lower() in names for column in columns) / len(columns) if columns else 1.0
+    return float(all(table.lower() in names for table in item["gold_tables"])), found
+
+
+def replay(items: Sequence[Item], budgets: Sequence[int], folder: Path) -> None:
+    sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    predictions: list[float] = []
+    outcomes: list[bool] = []
+    whole, winners, ceiling = Fts(whole_text), Fts(winning_actions), Ceiling()
+    with Memory(folder, consolidate_every=0) as memory:
+        for item in items:
+            query = item["query"]
+            asked = names_in(query)
+            for budget in budgets:
+                context = memory.context(query, budget_tokens=budget, count_tokens=words_tokens)
+                answers = {
+                    "hardwon": cut(str(context), budget),
+                    "FTS5, whole trajectories": whole.ask(query, budget),
+                    "FTS5, winning actions": winners.ask(query, budget),
+                    "no memory": "",
+                }
+                for name, text in answers.items():
+                    add(sums[name, budget], score(item, names_in(text) | asked))
+                add(sums["ceiling", budget], score(item, ceiling.names[item["db"]] | asked))
+            steps: list[Item] = []
+            for step in item["steps"]:
+                predictions.append(memory.advise(step["action"] or "-", task=query, steps=steps).p_success)
+                outcomes.append(bool(step["valid"]))
+                steps.append({name: step[name] for name in ("action", "observation", "reward")})
+            rewards = [step["reward"] for step in item["steps"]]
+            memory.record_trajectory(query, steps, max([0.0, *rewards]))
+            for side in (whole, winners, ceiling):
+                side.record(item)
+    for budget in budgets:
+        for name in ("no memory", "FTS5, whole trajectories", "FTS5, winning actions", "hardwon", "ceiling"):
+            tables, columns = (total / len(items) for total in sums[name, budget])
+            print(f"  {budget:4} tokens  {name:26} all tables {tables:.3f}  columns {columns:.3f}")
+    area, error = area_under_curve(predictions, outcomes), brier(predictions, outcomes)
+    print(f"  advice on {len(outcomes)} actions: AUC {area:.3f} (at least {AUC_MIN}), Brier {error:.4f}")
+
+
+def add(sums: list[float], scored: tuple[float, float]) -> None:
+    sums[0] += scored[0]
+    sums[1] += scored[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {FILE}")
+    parser.add_argument("--seeds", type=int, default=1, help="so many orders")
+    parser.add_argument("--limit", type=int, default=None, help="only so many episodes of each agent")
+    options = parser.parse_args()
+    with gzip.open(options.data / FILE, "rt") as lines:
+        items = [json.loads(line) for line in lines]
+    for run in sorted({item["run"] for item in items}):
+        for seed in range(11, 11 + options.seeds):
+            mine = [item for item in items if item["run"] == run]
+            random.Random(seed).shuffle(mine)
+            print(f"{run}, order {seed}, {len(mine)} episodes")
+            with tempfile.TemporaryDirectory() as folder:
+                replay(mine[: options.limit], (300, 120), Path(folder))
+
+
+if __name__ == "__main__":
+    main()

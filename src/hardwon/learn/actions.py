@@ -1,0 +1,151 @@
+"""Whether an action will work, from what became of its like.
+
+An action fails when any one part of it is wrong, so the word with the worst record decides, not the average. A failure
+counts against the words that its error names (`Unknown column 'x'`: x), and against all of them only where it names none.
+What happened just before, and what became of the very same action, are added to that.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.learn.canonical import key_of
+from hardwon.learn.trajectories import error_in
+from hardwon.model import Step
+
+ALL_STRENGTH: Final = 2.0
+WORD_STRENGTH: Final = 1.0
+SITUATION_STRENGTH: Final = 4.0
+SAME_ACTION_STRENGTH: Final = 1.0
+"""How many attempts of its own weigh as much as what is expected without them."""
+
+_LITERAL: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
+_NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\b")
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+
+
+def words_of(text: str) -> list[str]:
+    """The distinct names and words of a text, in lower case."""
+    found = _WORD.findall(text[: limits.ACTION_CHARS_MAX].lower())
+    return list(dict.fromkeys(word[: limits.TERM_CHARS_MAX] for word in found))[: limits.ACTION_WORDS_MAX]
+
+
+def action_words(action: str) -> list[str]:
+    """Those outside of quotes: quoted ones are data. All of them where there is nothing else."""
+    return words_of(_LITERAL.sub(" ", action[: limits.ACTION_CHARS_MAX])) or words_of(action)
+
+
+def action_shape(action: str) -> str:
+    """The same for actions that differ in quoted values and numbers only."""
+    cut = action[: limits.ACTION_CHARS_MAX].lower()
+    return key_of("shape", " ".join(_NUMBER.sub("?", _LITERAL.sub("?", cut)).split()))
+
+
+@dataclass
+class Situation:
+    """What the current attempt has shown so far."""
+
+    last_worked: bool | None = None
+    blamed: set[str] = field(default_factory=set)
+
+    @classmethod
+    def after(cls, steps: Iterable[Step]) -> Situation:
+        situation = cls()
+        for step in steps:
+            situation.took(step)
+        return situation
+
+    def name(self, action: str) -> str:
+        """Whether something worked before, and whether the action uses what an error blamed."""
+        if self.last_worked is None:
+            return "first"
+        blamed = not self.blamed.isdisjoint(action_words(action))
+        return f"after {'success' if self.last_worked else 'error'}, {'blamed' if blamed else 'clear'}"
+
+    def took(self, step: Step) -> None:
+        self.last_worked = worked(step)
+        words = set(action_words(step.action))
+        if self.last_worked:
+            self.blamed -= words
+        else:
+            self.blamed |= words & set(words_of(step.observation))
+
+
+def worked(step: Step) -> bool:
+    """No reward is needed: an action that shows no error did what it was meant to do."""
+    return not error_in(step.observation)
+
+
+class Counted(NamedTuple):
+    """Something that an action is judged by: what it is (`all`, `situation`, `action`, `word`) and which."""
+
+    what: str
+    which: str
+
+
+def judged_by(action: str, situation: Situation) -> list[Counted]:
+    """Everything whose record says something about an action."""
+    words = [Counted("word", word) for word in action_words(action)]
+    return [Counted("all", ""), Counted("situation", situation.name(action)), Counted("action", action_shape(action)), *words]
+
+
+def outcomes_of(steps: Sequence[Step]) -> list[tuple[Counted, bool]]:
+    """What the steps of a trajectory teach about actions: each thing once as what worked and once as what failed, however
+    often it came up. An agent that repeats itself proves nothing more."""
+    found: dict[tuple[Counted, bool], None] = {}
+    situation = Situation()
+    for step in steps:
+        good = worked(step)
+        words = set(action_words(step.action))
+        guilty = words if good else words & set(words_of(step.observation)) or words
+        for counted in judged_by(step.action, situation):
+            if counted.what != "word" or counted.which in guilty:
+                found[counted, good] = None
+        situation.took(step)
+        if len(found) >= limits.ACTION_LESSONS_MAX:
+            break
+    return list(found)[: limits.ACTION_LESSONS_MAX]
+
+
+class Record(NamedTuple):
+    """How often something worked and failed."""
+
+    worked: float = 0.0
+    failed: float = 0.0
+
+
+def _log_odds(p: float) -> float:
+    return math.log(p / (1 - p))
+
+
+def _shrunk(record: Record, prior: float, strength: float) -> float:
+    return (record.worked + strength * prior) / (record.worked + record.failed + strength)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How likely an action is to work; `worst` is the word that speaks against it most, None where none does."""
+
+    p_success: float
+    worst: str | None
+
+
+def outlook(action: str, situation: Situation, records: Mapping[Counted, Record]) -> Outlook:
+    """From the records of everything the action is judged by."""
+
+    def of(what: str, which: str) -> Record:
+        return records.get(Counted(what, which), Record())
+
+    usual = _shrunk(of("all", ""), 0.5, ALL_STRENGTH)
+    base = _log_odds(usual)
+    against = {word: _log_odds(_shrunk(of("word", word), usual, WORD_STRENGTH)) - base for word in action_words(action)}
+    worst = min(against, key=lambda word: (against[word], word), default=None)
+    sum_ = base + (against[worst] if worst else 0.0)
+    sum_ += _log_odds(_shrunk(of("situation", situation.name(action)), usual, SITUATION_STRENGTH)) - base
+    p = _shrunk(of("action", action_shape(action)), 1 / (1 + math.exp(-sum_)), SAME_ACTION_STRENGTH)
+    return Outlook(p, worst if worst and against[worst] < 0 else None)

@@ -1,0 +1,100 @@
+"""What to say before an action: that it failed here before, how likely it is to work, what worked instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+Verdict = Literal["ok", "caution", "blocked"]
+
+IDENTICAL_FAILURES_MAX: Final = 2
+"""After so many failures of the same action in the same way, the next attempt is blocked: it is a circle."""
+
+UNLIKELY_BELOW: Final = 0.35
+"""An action that is less likely than this to work gets a word of caution."""
+
+
+class Attempt(NamedTuple):
+    """An earlier attempt at the same, or nearly the same, action. `failure` is the hash of how it failed, empty where it
+    worked or where nobody knows."""
+
+    at_us: int
+    id: str
+    action: str
+    worked: bool
+    failure: str
+    said: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """`verdict` ok, caution or blocked; `p_success` the probability that the action works; `evidence` the ids of earlier
+    attempts, the newest first; `failures` how often it failed in the same way since it last worked; `worked_instead` what
+    helped in similar cases; `message` says it all to the agent."""
+
+    verdict: Verdict
+    p_success: float
+    evidence: tuple[str, ...]
+    failures: int
+    worked_instead: tuple[str, ...]
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def identical_failures(attempts: Iterable[Attempt], failure: str | None) -> list[Attempt]:
+    """The attempts that failed in the same way (None: in whichever way most did) since the last one that worked."""
+    since: dict[str, list[Attempt]] = {}
+    for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
+        if attempt.worked:
+            since = {}
+        else:
+            since.setdefault(attempt.failure, []).append(attempt)
+    if failure is not None:
+        return since.get(failure, [])
+    return max(since.values(), key=lambda same: (len(same), same[-1].at_us), default=[])
+
+
+def advice_on(
+    attempts: Sequence[Attempt], failure: str | None, p_success: float, worst: str | None, worked_instead: Sequence[str]
+) -> Advice:
+    """The verdict on an action, and why."""
+    failures = identical_failures(attempts, failure)
+    newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
+    verdict: Verdict = "ok"
+    if len(failures) >= IDENTICAL_FAILURES_MAX:
+        verdict = "blocked"
+    elif failures or p_success < UNLIKELY_BELOW:
+        verdict = "caution"
+    return Advice(
+        verdict=verdict,
+        p_success=p_success,
+        evidence=tuple(dict.fromkeys(attempt.id for attempt in (*reversed(failures), *newest))),
+        failures=len(failures),
+        worked_instead=tuple(worked_instead),
+        message=_message(verdict, failures, p_success, worst, worked_instead),
+    )
+
+
+def _message(
+    verdict: Verdict, failures: Sequence[Attempt], p_success: float, worst: str | None, worked_instead: Sequence[str]
+) -> str:
+    parts = []
+    if verdict == "blocked":
+        parts.append(
+            f"Stop. This was tried {len(failures)} times and failed the same way: {failures[-1].said}. "
+            "Do not try it again; try something else, or ask a human."
+        )
+    elif failures:
+        parts.append(f"This failed here before: {failures[-1].said}. If it fails the same way again, do something else.")
+    elif verdict == "caution":
+        parts.append(f"This is not likely to work (p = {p_success:.2f}).")
+    else:
+        parts.append(f"Nothing speaks against it (p = {p_success:.2f}).")
+    if worst and verdict != "ok":
+        parts.append(f"What speaks against it most: {worst}.")
+    if worked_instead and verdict != "ok":
+        parts.append("What worked in similar cases: " + "; ".join(worked_instead) + ".")
+    return " ".join(parts)

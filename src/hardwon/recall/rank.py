@@ -1,0 +1,138 @@
+"""Which of the candidates answer a question best, and why.
+
+A score is the sum of named parts, so that whoever wonders can look. The text's match counts most; what else is known of a
+record moves it by a little: whether it is the very failure that is asked about, how it turned out, who stands behind it, how
+old it is, whether it helped those who were shown it before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.model import VOUCHED_STATUSES
+
+TEXT: Final = 1.0
+EXACT: Final = 0.5
+NEIGHBOUR: Final = 0.3
+VECTOR: Final = 0.4
+OUTCOME: Final = 0.1
+TRUST: Final[Mapping[str, float]] = {"published": 0.15, "verified": 0.1, "hypothesis": 0.0, "archived": -0.2}
+AGE: Final = 0.1
+USEFUL: Final = 0.2
+REPEATS: Final = -0.3
+
+TOP: Final = 5
+RELEVANT_FROM: Final = 0.5  # of the best candidate's score: who is less relevant displaces nobody
+
+
+class Candidate(NamedTuple):
+    """A record that may answer, with what the store knows of it. `good`: whether it turned out well, None where that is no
+    question; `said`: its terms, for telling two that say the same; `neighbour`: the text score of the best hit of the same
+    session; `vector`: the cosine to the question, where there is an embedder."""
+
+    id: str
+    at_us: int
+    author: str
+    status: str
+    good: bool | None
+    said: str
+    text: float
+    exact: bool = False
+    neighbour: float = 0.0
+    vector: float = 0.0
+    helped: int = 0
+    hindered: int = 0
+
+    @property
+    def vouched(self) -> bool:
+        return self.status in VOUCHED_STATUSES
+
+
+class Ranked(NamedTuple):
+    """A candidate with its score, the sum of the parts in `why`."""
+
+    candidate: Candidate
+    why: dict[str, float]
+    score: float
+
+    @classmethod
+    def of(cls, candidate: Candidate, why: dict[str, float]) -> Ranked:
+        return cls(candidate, why, math.fsum(why.values()))
+
+    def moved(self, part: str, by: float) -> Ranked:
+        return Ranked.of(self.candidate, {**self.why, part: by})
+
+
+def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bool) -> list[Ranked]:
+    """The best `k`, the score of each explained. Of a source that nobody vouches for at most one is among the first five
+    while others have something relevant to say."""
+    given = list(candidates)
+    best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
+    ranked = _sorted(Ranked.of(each, _parts(each, best_text, today, about_error)) for each in given)
+    return _sorted(_capped(_sorted(_without_repeats(ranked))))[:k]
+
+
+def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
+    return sorted(ranked, key=lambda each: (-each.score, -each.candidate.at_us, each.candidate.id))
+
+
+def _parts(candidate: Candidate, best_text: float, today: int, about_error: bool) -> dict[str, float]:
+    age_days = max(0, today - candidate.at_us // limits.DAY_US)
+    credited = candidate.helped + candidate.hindered
+    matters = candidate.good is True or (candidate.good is False and about_error)
+    why = {
+        "text": TEXT * candidate.text / best_text,
+        "exact": EXACT * candidate.exact,
+        "neighbour": NEIGHBOUR * candidate.neighbour / best_text,
+        "vector": VECTOR * max(0.0, candidate.vector),
+        "outcome": OUTCOME * matters,
+        "trust": TRUST[candidate.status],
+        "age": AGE * math.exp2(-age_days / limits.HALF_LIFE_DAYS),
+        "useful": USEFUL * (candidate.helped - candidate.hindered) / (credited + 2),
+    }
+    return {name: part for name, part in why.items() if part}
+
+
+def _without_repeats(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """What was said by a better hit is worth less when it is said again."""
+    seen: set[str] = set()
+    kept = []
+    for each in ranked:
+        kept.append(each.moved("repeats", REPEATS) if each.candidate.said in seen else each)
+        seen.add(each.candidate.said)
+    return kept
+
+
+def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Moves the second and further hits of an unvouched source behind the first five, as long as others can take the place."""
+    if not ranked:
+        return []
+    floor = RELEVANT_FROM * ranked[0].score
+    top: list[Ranked] = []
+    held_back: list[Ranked] = []
+    holders: set[str] = set()
+    for position, each in enumerate(ranked):
+        candidate = each.candidate
+        crowds = len(top) < TOP and not candidate.vouched and candidate.author in holders
+        if crowds and _others_can(ranked[position + 1 :], holders, floor):
+            held_back.append(each)
+            continue
+        top.append(each)
+        if not candidate.vouched:
+            holders.add(candidate.author)
+    last = top[min(TOP, len(top)) - 1].score
+    return [
+        *top,
+        *(each.moved("influence", min(0.0, last - each.score) - (number + 1) * _STEP) for number, each in enumerate(held_back)),
+    ]
+
+
+_STEP: Final = 1e-6  # keeps the order of those that were moved
+
+
+def _others_can(ranked: Sequence[Ranked], holders: set[str], floor: float) -> bool:
+    """Whether somebody else has something relevant to say."""
+    return any(each.score >= floor and (each.candidate.vouched or each.candidate.author not in holders) for each in ranked)

@@ -1,0 +1,60 @@
+"""An embeddings endpoint on this machine that answers as a test tells it to; badly in all the ways that a FakeLlm knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from llm_server import FakeLlm
+
+PATH = "/v1/embeddings"
+TEXTS_MAX = 32
+
+
+def vector_of(text: str, dimension: int) -> list[float]:
+    """The same for the same text, and never zero."""
+    return [1.0 + (len(text) * (place + 1) + sum(text.encode())) % 97 for place in range(dimension)]
+
+
+def item(index: object, embedding: object) -> dict[str, object]:
+    return {"object": "embedding", "index": index, "embedding": embedding}
+
+
+class FakeEmbeddings(FakeLlm):
+    """Like FakeLlm; until told otherwise it answers a well-formed question with vectors, the last text's first."""
+
+    def __init__(self, *, dimension: int = 4, key: str = "", certificate: str = "") -> None:
+        self.dimension = dimension
+        super().__init__(key=key, certificate=certificate)
+        self.answer(lambda texts: [item(place, vector_of(text, dimension)) for place, text in enumerate(texts)][::-1])
+
+    @property
+    def inputs(self) -> list[list[str]]:
+        return [asked.body["input"] for asked in self.asked]
+
+    def answer(self, items_of: Callable[[list[str]], Any], *, indent: int | None = None) -> None:
+        """With `data` made from the texts that were sent."""
+
+        def behave(handler: Any) -> None:
+            problem = self._problem()
+            if problem:
+                handler.send(problem[0], json.dumps({"error": {"message": problem[1]}}).encode(), {})
+                return
+            body = self.asked[-1].body
+            reply = {"object": "list", "model": body["model"], "data": items_of(body["input"]), "usage": {"total_tokens": 1}}
+            handler.send(200, json.dumps(reply, indent=indent).encode(), {})
+
+        self.behaviour = behave
+
+    def _problem(self) -> tuple[int, str] | None:
+        """What a real endpoint would have against the last request."""
+        asked = self.asked[-1]
+        if (asked.method, asked.path) != ("POST", PATH):
+            return 404, "unknown address"
+        if self._key and asked.headers.get("Authorization") != f"Bearer {self._key}":
+            return 401, "invalid API key"
+        texts = asked.body["input"]
+        if not asked.body["model"] or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+            return 400, "'$.input' is invalid"
+        return (413, "batch size too large") if len(texts) > TEXTS_MAX else None

@@ -1,0 +1,607 @@
+"""Whatever an embedder does, there are sound vectors or an error that names it; and an endpoint gets the key alone."""
+
+from __future__ import annotations
+
+import copy
+import importlib.metadata
+import logging
+import pickle
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from embedding_server import PATH, FakeEmbeddings, item, vector_of
+from hardwon import HardwonError, limits
+from hardwon.errors import EmbeddingError, InvalidInputError, MissingExtraError
+from hardwon.outside.embedders import (
+    FASTEMBED_MODEL,
+    CallableEmbedder,
+    Embedder,
+    EndpointEmbedder,
+    FastembedEmbedder,
+    WordLlamaEmbedder,
+    as_vectors,
+)
+from llm_server import FakeLlm
+from secrets_corpus import made_up
+
+INSTALL = 'pip install "hardwon[embeddings]"'
+KEY = "gsk" + "_" + made_up(52)
+BARE_KEY = made_up(32)  # a key that no pattern knows
+
+
+def calling(function: Callable[[list[str]], object], dimension: int = 3) -> CallableEmbedder:
+    return CallableEmbedder(function, "mine", dimension)
+
+
+def python(code: str) -> list[str]:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+
+
+# ---- good vectors
+
+
+def test_rows_have_length_one_and_the_order_of_the_texts() -> None:
+    embedder: Embedder = calling(lambda texts: [[len(text), 0, 0] if text else [3, 4, 0] for text in texts])
+    vectors = as_vectors(embedder, ["a", "", "abc"])
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == [[1, 0, 0], [pytest.approx(0.6), pytest.approx(0.8), 0], [1, 0, 0]]
+
+
+def test_texts_come_in_batches_and_cut() -> None:
+    seen: list[list[str]] = []
+
+    def embed(texts: list[str]) -> object:
+        seen.append(list(texts))
+        rows = [[float(text[:3]), 1.0, 0.0] for text in texts]
+        texts.clear()  # its own affair
+        return rows
+
+    texts = [f"{number:03}" + "x" * 5000 for number in range(2 * limits.EMBED_BATCH_TEXTS + 1)]
+    vectors = as_vectors(calling(embed), texts)
+    assert [len(batch) for batch in seen] == [limits.EMBED_BATCH_TEXTS, limits.EMBED_BATCH_TEXTS, 1]
+    assert {len(text) for batch in seen for text in batch} == {limits.EMBED_TEXT_CHARS_MAX}
+    assert np.allclose(vectors[:, 0] / vectors[:, 1], range(len(texts)), rtol=1e-5)
+
+
+def test_no_texts_are_no_vectors_and_no_call() -> None:
+    def never(texts: list[str]) -> object:
+        raise AssertionError(texts)
+
+    assert as_vectors(calling(never), []).shape == (0, 3)
+
+
+def test_half_characters_do_not_reach_the_embedder() -> None:
+    embedder = calling(lambda texts: [[1, 0, 0] if text == "a?b" else [0, 1, 0] for text in texts])
+    assert as_vectors(embedder, ["a\ud800b", "ab"]).tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("answer", [
+    [[1, 2, 2]], ((1.0, 2.0, 2.0),), [(1, 2.0, 2)], [np.array([1, 2, 2], np.float16)], np.array([[1, 2, 2]], np.uint8),
+    np.array([[1, 2, 2]], np.longdouble), np.array([[1, 2, 2]], ">f4"), np.asfortranarray([[1, 2, 2]]),
+    [[1e300, 2e300, 2e300]], [[1e-300, 2e-300, 2e-300]], [[5e-324, 1e-323, 1e-323]],
+])  # fmt: skip
+def test_any_numbers_will_do(answer: object) -> None:
+    assert np.allclose(as_vectors(calling(lambda _: answer), ["a"]), [[1 / 3, 2 / 3, 2 / 3]])
+
+
+def test_the_embedders_own_array_stays_as_it_is() -> None:
+    own = np.array([[3.0, 4.0, 0.0]])
+    as_vectors(calling(lambda _: own), ["a"])
+    assert own.tolist() == [[3, 4, 0]]
+
+
+@settings(max_examples=200)
+@given(hnp.arrays(np.float64, (2, 3), elements=st.floats(allow_nan=False, allow_infinity=False)))
+def test_finite_numbers_become_rows_of_length_one_or_zero(array: Any) -> None:
+    vectors = as_vectors(calling(lambda _: array), ["a", "a"])
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    assert np.allclose(lengths, array.any(axis=1), atol=1e-6)
+
+
+# ---- zeros
+
+
+def test_a_zero_vector_stays_zero() -> None:
+    assert as_vectors(calling(lambda _: [[0, 0, 0]]), ["words it does not know"]).tolist() == [[0, 0, 0]]
+    assert as_vectors(calling(lambda _: [[0, 0, 0], [0, 2, 0]]), ["a", "b"]).tolist() == [[0, 0, 0], [0, 1, 0]]
+    assert not as_vectors(calling(lambda texts: np.zeros((len(texts), 3))), ["", " ", "a", "a"]).any()
+
+
+def test_nothing_but_zeros_is_an_error() -> None:
+    with pytest.raises(EmbeddingError) as caught:
+        as_vectors(calling(lambda texts: np.zeros((len(texts), 3))), [str(number) for number in range(50)])
+    assert str(caught.value) == (
+        'the embedder "mine" returned nothing but zeros for 50 different texts; '
+        "wanted: an array of finite numbers of shape (50, 3), one row for each text"
+    )
+
+
+# ---- embedders that misbehave
+
+
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+class NoArray:
+    def __array__(self, *_: object, **__: object) -> object:
+        raise RuntimeError("not on this device")
+
+
+def raises(error: Exception) -> Callable[[list[str]], object]:
+    def fail(_: list[str]) -> object:
+        raise error
+
+    return fail
+
+
+BAD: list[tuple[Callable[[list[str]], object], str]] = [
+    (lambda _: [[1, 2, 3]], "returned an array of shape (1, 3)"),
+    (lambda _: [[1, 2, 3]] * 3, "returned an array of shape (3, 3)"),
+    (lambda _: [], "returned an array of shape (0,)"),
+    (lambda _: np.zeros((0, 3)), "returned an array of shape (0, 3)"),
+    (lambda _: [[1, 2], [3, 4]], "returned an array of shape (2, 2)"),
+    (lambda _: [[1, 2, 3, 4], [1, 2, 3, 4]], "returned an array of shape (2, 4)"),
+    (lambda _: [1, 2], "returned an array of shape (2,)"),
+    (lambda _: [[[1, 2, 3]], [[1, 2, 3]]], "returned an array of shape (2, 1, 3)"),
+    (lambda _: np.ones((3, 2)), "returned an array of shape (3, 2)"),
+    (lambda _: 7, "returned an array of shape ()"),
+    (lambda _: [[1, 2, 3], [1, 2]], "returned a list that is no array (ValueError: "),
+    (lambda _: [[1, 2, 3], [1, float("nan"), 3]], "returned NaN or infinity in row 1"),
+    (lambda _: [[float("inf"), 2, 3], [1, 2, 3]], "returned NaN or infinity in row 0"),
+    (lambda _: [[1, 2, 3], [1, 2, float("-inf")]], "returned NaN or infinity in row 1"),
+    (lambda _: np.array([["1e4000", "1", "1"]] * 2).astype(np.longdouble), "returned NaN or infinity in row 0"),
+    (lambda _: [["1", "2", "3"]] * 2, "returned a list that is no array of real numbers"),
+    (lambda texts: texts, "returned a list that is no array of real numbers"),
+    (lambda _: "vectors", "returned a str that is no array of real numbers"),
+    (lambda _: b"vectors", "returned a bytes that is no array of real numbers"),
+    (lambda _: None, "returned a NoneType that is no array of real numbers"),
+    (lambda _: [[1, 2, None]] * 2, "returned a list that is no array of real numbers"),
+    (lambda _: [[True, False, True]] * 2, "returned a list that is no array of real numbers"),
+    (lambda _: [[1j, 2, 3]] * 2, "returned a list that is no array of real numbers"),
+    (lambda _: [[10**400, 2, 3]] * 2, "returned a list that is no array of real numbers"),
+    (lambda _: {"a": [1, 2, 3]}, "returned a dict that is no array of real numbers"),
+    (lambda texts: ([1, 2, 3] for _ in texts), "returned a generator that is no array of real numbers"),
+    (lambda texts: map(len, texts), "returned a map that is no array of real numbers"),
+    (lambda _: NoArray(), "returned a NoArray that is no array (RuntimeError: not on this device)"),
+    (raises(ValueError("out\n of  order")), "failed: ValueError: out of order"),
+    (raises(KeyError()), "failed: KeyError"),
+    (raises(UnprintableError()), "failed: UnprintableError"),
+    (raises(RuntimeError("x" * 10_000)), "failed: RuntimeError: " + "x" * 199 + "…"),
+    (raises(MemoryError()), "failed: MemoryError"),
+]
+
+
+@pytest.mark.parametrize(("function", "problem"), BAD, ids=range(len(BAD)))
+def test_whatever_a_function_returns_is_checked(function: Callable[[list[str]], object], problem: str) -> None:
+    with pytest.raises(EmbeddingError) as caught:
+        as_vectors(calling(function), ["a", "b"])
+    message = str(caught.value)
+    assert isinstance(caught.value, HardwonError)
+    assert message.startswith(f'the embedder "mine" {problem}')
+    assert ("; wanted: an array of finite numbers of shape (2, 3), one row for each text" in message) == ("returned" in problem)
+    assert len(message) < 500
+
+
+def test_a_failure_keeps_its_cause() -> None:
+    error = ValueError("mine")
+    with pytest.raises(EmbeddingError) as caught:
+        as_vectors(calling(raises(error)), ["a"])
+    assert caught.value.__cause__ is error
+
+
+def test_errors_of_our_own_and_interrupts_pass() -> None:
+    with pytest.raises(EmbeddingError, match="^mine$"):
+        as_vectors(calling(raises(EmbeddingError("mine"))), ["a"])
+
+    def interrupt(_: list[str]) -> object:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        as_vectors(calling(interrupt), ["a"])
+
+
+@pytest.mark.parametrize("texts", ["text", b"text", None, 7, {"a"}, iter(["a"]), ["a", None], ["a", b"b"], [["a"]]])
+def test_texts_must_be_texts(texts: Any) -> None:
+    with pytest.raises(InvalidInputError, match="^texts"):
+        as_vectors(calling(lambda _: [[1, 2, 3]]), texts)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "a\0", "n" * 201, None, 7])
+def test_a_name_must_be_one(name: Any) -> None:
+    with pytest.raises(InvalidInputError, match="the embedder's name"):
+        CallableEmbedder(len, name, 3)
+    with pytest.raises(InvalidInputError, match="the embedder's name"):
+        as_vectors(SimpleNamespace(name=name, dimension=3, embed=len), ["a"])
+
+
+@pytest.mark.parametrize("dimension", [0, -1, 3.0, True, None, "3", 8193, float("nan")])
+def test_a_dimension_must_be_one(dimension: Any) -> None:
+    with pytest.raises(InvalidInputError, match="the embedder's dimension"):
+        CallableEmbedder(len, "mine", dimension)
+    with pytest.raises(InvalidInputError, match="the embedder's dimension"):
+        as_vectors(SimpleNamespace(name="mine", dimension=dimension, embed=len), ["a"])
+
+
+def test_a_function_must_be_one() -> None:
+    function: Any = "function"
+    with pytest.raises(InvalidInputError, match="function"):
+        CallableEmbedder(function, "mine", 3)
+    assert repr(calling(len)) == "CallableEmbedder(name='mine', dimension=3)"
+
+
+# ---- wordllama, the real one
+
+
+@pytest.fixture(scope="module")
+def wordllama() -> WordLlamaEmbedder:
+    return WordLlamaEmbedder()
+
+
+def test_wordllama_knows_what_is_alike(wordllama: WordLlamaEmbedder) -> None:
+    embedder: Embedder = wordllama
+    assert embedder.name == "wordllama-256-" + importlib.metadata.version("wordllama")
+    assert repr(embedder) == "WordLlamaEmbedder()"
+    cat, kitten, database = as_vectors(embedder, ["a cat sleeps", "the kitten is asleep", "restart the database server"])
+    assert cat.shape == (embedder.dimension,) == (256,)
+    assert cat @ kitten > cat @ database + 0.2
+
+
+def test_wordllama_takes_any_text(wordllama: WordLlamaEmbedder) -> None:
+    texts = ["", " ", "\0", "a\ud800b", "\U0001f9ff" * 5000, "x" * 100_000, "Grüße", "\u200b\u202e", *map(str, range(100))]
+    lengths = np.linalg.norm(as_vectors(wordllama, texts), axis=1)
+    assert lengths[0] == 0
+    assert np.allclose(lengths[1:], 1, atol=1e-6)
+
+
+def test_a_text_has_one_vector_whatever_is_asked_with_it(wordllama: WordLlamaEmbedder) -> None:
+    texts = ["short", "a long text " * 50, *map(str, range(40))]
+    together = as_vectors(wordllama, texts)
+    alone = np.concatenate([as_vectors(wordllama, [text]) for text in texts])
+    assert np.allclose(together, alone, atol=1e-6)
+
+
+def test_wordllama_called_directly_fails_with_our_error(wordllama: WordLlamaEmbedder) -> None:
+    with pytest.raises(EmbeddingError, match='the embedder "wordllama-256-.*" failed: TypeError'):
+        wordllama.embed(["a\ud800b"])
+
+
+def test_wordllama_without_its_files_fails_and_downloads_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import wordllama  # type: ignore[import-untyped]
+
+    missing = tmp_path / "wordllama" / "__init__.py"
+    monkeypatch.setattr(wordllama, "__file__", str(missing))
+    with pytest.raises(EmbeddingError, match="could not load the model of its package: FileNotFoundError: .*downloads are dis"):
+        WordLlamaEmbedder()
+
+
+def test_the_programs_logging_stays_as_it_was() -> None:
+    code = (
+        "import logging; from hardwon.outside.embedders import WordLlamaEmbedder; WordLlamaEmbedder();"
+        "print(len(logging.getLogger().handlers), logging.getLogger().level)"
+    )
+    assert python(code) == ["0", str(logging.WARNING)]
+
+
+# ---- packages
+
+
+def test_nothing_is_imported_before_it_is_used() -> None:
+    code = "import sys, hardwon, hardwon.outside.embedders; print(' '.join(sys.modules))"
+    assert not {"numpy", "wordllama", "fastembed", "tokenizers", "http.client", "platformdirs"} & set(python(code))
+
+
+@pytest.mark.parametrize(("package", "use"), [
+    ("numpy", lambda: as_vectors(calling(lambda _: [[1, 2, 3]]), ["a"])),
+    ("wordllama", WordLlamaEmbedder),
+    ("fastembed", FastembedEmbedder),
+])  # fmt: skip
+def test_a_missing_package_names_the_command(package: str, use: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError) as caught:
+        use()
+    assert isinstance(caught.value, HardwonError)
+    assert str(caught.value).startswith(f"{package} cannot be imported (ModuleNotFoundError: ")
+    assert str(caught.value).endswith(f"; install it with: {INSTALL}")
+
+
+# ---- fastembed: a stand-in with its interface, because the real one would download
+
+
+class TextEmbedding:
+    """As fastembed 0.9 has it: vectors come one by one from a generator, and what is wrong shows when they are taken."""
+
+    made: list[dict[str, object]]
+    download_fails = False
+
+    def __init__(self, model_name: str, cache_dir: str | None = None) -> None:
+        if self.download_fails:
+            raise ValueError(f"Could not load model {model_name} from any source.")
+        self.made.append({"model_name": model_name, "cache_dir": cache_dir})
+
+    @classmethod
+    def list_supported_models(cls) -> list[dict[str, Any]]:
+        return [{"model": "other/model", "dim": 7}, {"model": FASTEMBED_MODEL, "dim": 4}]
+
+    def embed(self, documents: list[str], batch_size: int = 256) -> Iterator[Any]:
+        assert isinstance(documents, list)
+        assert batch_size == limits.EMBED_MODEL_TEXTS  # its own default takes gigabytes for long texts
+        for text in documents:
+            if text == "bad":
+                raise RuntimeError("onnx")
+            yield np.array(vector_of(text, 4), np.float32)
+
+
+@pytest.fixture
+def fastembed(monkeypatch: pytest.MonkeyPatch) -> type[TextEmbedding]:
+    monkeypatch.setattr(TextEmbedding, "made", [], raising=False)
+    monkeypatch.setitem(sys.modules, "fastembed", SimpleNamespace(TextEmbedding=TextEmbedding, __version__="0.9.1"))
+    return TextEmbedding
+
+
+def test_fastembed(fastembed: type[TextEmbedding], tmp_path: Path) -> None:
+    embedder: Embedder = FastembedEmbedder(cache_dir=tmp_path)
+    assert (embedder.name, embedder.dimension) == ("fastembed-0.9.1:BAAI/bge-small-en-v1.5", 4)
+    assert fastembed.made == [{"model_name": FASTEMBED_MODEL, "cache_dir": str(tmp_path)}]
+    assert as_vectors(embedder, ["a", "b"] * 30).shape == (60, 4)
+    with pytest.raises(EmbeddingError, match='the embedder "fastembed-.*" failed: RuntimeError: onnx'):
+        as_vectors(embedder, ["a", "bad"])
+
+
+def test_fastembed_keeps_its_models_with_the_user(
+    fastembed: type[TextEmbedding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
+    assert repr(FastembedEmbedder("Other/Model")) == "FastembedEmbedder('Other/Model')"
+    assert fastembed.made[0]["cache_dir"] == str(tmp_path / "hardwon" / "fastembed")
+
+
+def test_a_download_that_fails(fastembed: type[TextEmbedding], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(fastembed, "download_fails", True)
+    with pytest.raises(EmbeddingError) as caught:
+        FastembedEmbedder(cache_dir=tmp_path)
+    assert str(caught.value) == (
+        'the embedder "fastembed-0.9.1:BAAI/bge-small-en-v1.5" could not load its model: ValueError: Could not load model '
+        f"BAAI/bge-small-en-v1.5 from any source.; it is downloaded once, from Hugging Face to {tmp_path}: check the network "
+        "and the disk, or use WordLlamaEmbedder, which downloads nothing"
+    )
+
+
+def test_a_model_that_fastembed_does_not_know(fastembed: type[TextEmbedding]) -> None:
+    with pytest.raises(InvalidInputError, match="list_supported_models"):
+        FastembedEmbedder("nonsense")
+    assert fastembed.made == []
+
+
+# ---- an endpoint
+
+
+@pytest.fixture
+def server() -> Iterator[FakeEmbeddings]:
+    with FakeEmbeddings() as running:
+        yield running
+
+
+def at(server: FakeLlm, key: str = KEY, dimension: int | None = 4, timeout_s: float = 5.0) -> EndpointEmbedder:
+    return EndpointEmbedder(server.url, "fake", key, dimension, timeout_s=timeout_s)
+
+
+def shown_of(error: BaseException) -> str:
+    """Everything that a log, a crash report or a debugger's dump would show of an error."""
+    shown = [str(error), repr(error), repr(vars(error)), *traceback.format_exception(error)]
+    return "\n".join([*shown, *traceback.TracebackException.from_exception(error, capture_locals=True).format()])
+
+
+def assert_key_is_not_in(text: str) -> None:
+    for key in (KEY, BARE_KEY):
+        assert not [start for start in range(len(key) - 7) if key[start : start + 8].lower() in text.lower()]
+
+
+def fails(embedder: EndpointEmbedder, texts: Sequence[str] = ("a", "b")) -> str:
+    """The message of the error that must come of it, without the key in anything that can be seen."""
+    with pytest.raises(EmbeddingError) as caught:
+        as_vectors(embedder, texts)
+    error = caught.value
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    assert_key_is_not_in("\n".join([shown_of(error), repr(embedder), repr(vars(embedder)), repr(vars(embedder._endpoint))]))
+    return str(error)
+
+
+def test_question_and_answer(server: FakeEmbeddings) -> None:
+    embedder: Embedder = EndpointEmbedder(server.url + "/", "fake", KEY)
+    assert server.asked == []
+    texts = ["Grüße", "zwei\n\U0001f600", "three"]
+    rows = np.array([vector_of(text, 4) for text in texts])
+    assert np.allclose(as_vectors(embedder, texts), rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    assert (embedder.name, embedder.dimension) == ("endpoint:fake", 4)
+    probe, asked = server.asked
+    assert probe.body["input"] == ["dimension"]
+    assert (asked.method, asked.path, asked.body) == ("POST", PATH, {"model": "fake", "input": texts})
+    assert asked.headers["Authorization"] == f"Bearer {KEY}"
+    as_vectors(embedder, texts)
+    assert len(server.asked) == 3  # the dimension is known by now
+
+
+def test_a_given_dimension_is_not_asked_for(server: FakeEmbeddings) -> None:
+    as_vectors(at(server, ""), ["a"])
+    assert server.inputs == [["a"]]
+    assert "Authorization" not in server.asked[0].headers
+
+
+def test_blank_texts_are_not_sent(server: FakeEmbeddings) -> None:
+    vectors = as_vectors(at(server), ["", "a", " \n", "b"])
+    assert server.inputs == [["a", "b"]]
+    assert vectors.any(axis=1).tolist() == [False, True, False, True]
+    assert at(server).embed(["", " "]) == [[0.0] * 4] * 2
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(("dimension", "per_request"), [(4, 32), (1536, 16), (limits.EMBED_DIMENSION_MAX, 3)])
+def test_as_many_texts_at_once_as_have_a_reply_within_its_bound(dimension: int, per_request: int) -> None:
+    number = -1.2345678901234567e-05  # as long as they get
+    with FakeEmbeddings(dimension=dimension) as server:
+        # An endpoint that writes every number on a line of its own, indented.
+        server.answer(lambda texts: [item(place, [number] * dimension) for place in range(len(texts))], indent=3)
+        assert len(at(server, dimension=None).embed([f"text {place}" for place in range(33)])) == 33
+        sizes = [len(texts) for texts in server.inputs[1:]]
+    assert sizes == [per_request] * (33 // per_request) + [33 % per_request] * (33 % per_request > 0)
+
+
+GOOD = vector_of("a", 4)
+BAD_ANSWERS: list[tuple[Callable[[list[str]], object], str]] = [
+    (lambda _: [], "sent 0 vectors; wanted: 2, with each index from 0 to 1 once"),
+    (lambda _: [item(0, GOOD)], "sent 1 vectors; wanted: 2"),
+    (lambda _: [item(place, GOOD) for place in range(3)], "sent 3 vectors; wanted: 2"),
+    (lambda _: [item(0, GOOD), item(0, GOOD)], "sent 2 vectors; wanted: 2, with each index"),
+    (lambda _: [item(1, GOOD), item(2, GOOD)], "sent 2 vectors; wanted: 2, with each index"),
+    (lambda _: [item(0, GOOD), item(-1, GOOD)], "sent 2 vectors; wanted: 2, with each index"),
+    (lambda _: [item("0", GOOD), item(1, GOOD)], "has no index"),
+    (lambda _: [item(0.0, GOOD), item(1, GOOD)], "has no index"),
+    (lambda _: [{"embedding": GOOD}] * 2, "has no index"),
+    (lambda _: [item(0, GOOD), item(1, "AACAPwAAAEA=")], "no embedding that is a list"),
+    (lambda _: [item(0, GOOD), item(1, None)], "no embedding that is a list"),
+    (lambda _: [GOOD, GOOD], "has no index"),
+    (lambda _: [None, 7], "has no index"),
+    (lambda _: {"0": GOOD}, "sent JSON without data"),
+    (lambda _: None, "sent JSON without data"),
+    (lambda _: [item(0, GOOD), item(1, [*GOOD, 1])], "sent a vector of 5 numbers; wanted: 4"),
+    (lambda _: [item(0, GOOD), item(1, [])], "sent a vector of 0 numbers; wanted: 4"),
+    (lambda _: [item(0, GOOD), item(1, [1, 2, 3, float("nan")])], "no finite number"),
+    (lambda _: [item(0, GOOD), item(1, [1, 2, 3, float("-inf")])], "no finite number"),
+    (lambda _: [item(0, GOOD), item(1, [1, 2, 3, 10**400])], "no finite number"),
+    (lambda _: [item(0, GOOD), item(1, [1, 2, 3, "4"])], "no finite number"),
+    (lambda _: [item(0, GOOD), item(1, [1, 2, 3, None])], "no finite number"),
+    (lambda _: [item(0, GOOD), item(1, [1, 2, 3, True])], "no finite number"),
+    (lambda _: [item(0, GOOD), item(1, [GOOD] * 4)], "no finite number"),
+]
+
+
+@pytest.mark.parametrize(("answer", "problem"), BAD_ANSWERS, ids=range(len(BAD_ANSWERS)))
+def test_a_reply_is_checked(server: FakeEmbeddings, answer: Callable[[list[str]], object], problem: str) -> None:
+    server.answer(answer)
+    message = fails(at(server))
+    assert message.startswith(f'the embedder "endpoint:fake": the embedding endpoint at http://127.0.0.1:{server.port} sent ')
+    assert problem in message
+
+
+def test_a_vector_of_whole_numbers(server: FakeEmbeddings) -> None:
+    server.answer(lambda _: [item(0, [0, 1, 0, 0])])
+    assert as_vectors(at(server), ["a"]).tolist() == [[0, 1, 0, 0]]
+
+
+@pytest.mark.parametrize("count", [0, limits.EMBED_DIMENSION_MAX + 1])
+def test_a_dimension_that_is_learned_is_bounded(server: FakeEmbeddings, count: int) -> None:
+    server.answer(lambda _: [item(0, [1] * count)])
+    assert f"sent a vector of {count} numbers; wanted: 1 to 8192" in fails(at(server, dimension=None))
+
+
+def test_a_dimension_that_changes_is_noticed(server: FakeEmbeddings) -> None:
+    embedder = at(server, dimension=None)
+    as_vectors(embedder, ["a"])
+    server.answer(lambda texts: [item(place, [1, 2]) for place in range(len(texts))])
+    assert "sent a vector of 2 numbers; wanted: 4" in fails(embedder)
+
+
+STATUSES = [
+    (401, "refuses the API key (HTTP 401)"), (404, "knows no such address or model"), (429, "was asked too often"),
+    (413, "does not accept the request (HTTP 413)"), (500, "has a problem of its own"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "problem"), STATUSES)
+@pytest.mark.parametrize("dimension", [4, None])
+def test_an_endpoint_that_refuses(server: FakeEmbeddings, status: int, problem: str, dimension: int | None) -> None:
+    server.status(status)
+    assert problem in fails(at(server, dimension=dimension))
+
+
+def test_an_endpoint_that_answers_something_else(server: FakeEmbeddings) -> None:
+    server.status(200, {}, "<html>")
+    assert fails(at(server)).endswith("sent a reply that is not JSON; is the base URL that of an embeddings API?")
+    server.json({"choices": []})
+    assert fails(at(server)).endswith("sent JSON without data; is the base URL that of an embeddings API?")
+    server.json({"error": {"message": "the LLM is that of a chat-completions API?"}})
+    assert fails(at(server)).endswith('reports an error; it says: "the LLM is that of a chat-completions API?"')
+    server.json([1])
+    assert "sent JSON without data" in fails(at(server))
+
+
+@pytest.mark.parametrize("key", [KEY, BARE_KEY])
+@pytest.mark.parametrize("status", [200, 400, 401])
+@pytest.mark.parametrize("echo", ["wrong key {key}", "you sent {cut}…", "WRONG KEY {upper}"])
+def test_an_error_that_repeats_the_key_is_shown_without_it(server: FakeEmbeddings, echo: str, status: int, key: str) -> None:
+    server.status(status, {}, f'{{"error": "{echo.format(key=key, cut=key[:20], upper=key.upper())}"}}')
+    assert fails(at(server, key)).isprintable()
+
+
+def test_redirects_are_not_followed(server: FakeEmbeddings) -> None:
+    with FakeEmbeddings() as other:
+        server.redirect(other.url + "/embeddings", 307)
+        assert "redirects to another address (307), which is never followed" in fails(at(server))
+        assert other.connections == 0
+
+
+def test_a_reply_over_its_bound(server: FakeEmbeddings) -> None:
+    server.huge(limits.LLM_REPLY_BYTES_MAX)
+    assert f"sent more than {limits.LLM_REPLY_BYTES_MAX} bytes" in fails(at(server))
+
+
+def test_a_server_that_drips_does_not_hold_longer_than_the_timeout(server: FakeEmbeddings) -> None:
+    server.drip(0.02)
+    started = time.monotonic()
+    assert "did not finish its answer within 0.4 s" in fails(at(server, timeout_s=0.4))
+    assert time.monotonic() - started < 2
+
+
+BAD_URLS = {
+    "": "the embedding base URL is empty",
+    "http://example.org/v1": "plain http to example.org is refused",
+    "https://user:hunter2x@example.org/v1": "must not hold a user name or password",
+    "file:///etc/passwd": "the embedding base URL must begin with https://",
+}
+
+
+@pytest.mark.parametrize(("url", "problem"), BAD_URLS.items())
+def test_a_base_url_that_is_unsafe_is_refused_before_anything_is_sent(url: str, problem: str) -> None:
+    with pytest.raises(EmbeddingError) as caught:
+        EndpointEmbedder(url, "m", KEY)
+    assert problem in str(caught.value)
+    assert caught.value.__context__ is None
+    assert "hunter2x" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_what_else_is_refused_before_anything_is_sent() -> None:
+    with pytest.raises(EmbeddingError, match="^the embedding API key holds spaces") as caught:
+        EndpointEmbedder("https://example.org", "m", KEY + "\nX-Evil: 1")
+    assert_key_is_not_in("".join(traceback.format_exception(caught.value)))
+    with pytest.raises(EmbeddingError, match="^the embedding model's name is blank"):
+        EndpointEmbedder("https://example.org", " ")
+    with pytest.raises(InvalidInputError, match="the embedder's name"):
+        EndpointEmbedder("https://example.org", "m" * 200)
+    with pytest.raises(InvalidInputError, match="the embedder's dimension"):
+        EndpointEmbedder("https://example.org", "m", dimension=0)
+    with pytest.raises(InvalidInputError, match="timeout_s"):
+        EndpointEmbedder("https://example.org", "m", timeout_s=0)
+
+
+def test_neither_repr_nor_pickle_nor_attributes_hold_the_key() -> None:
+    embedder = EndpointEmbedder("https://example.org/v1/", "m", KEY)
+    assert repr(embedder) == "EndpointEmbedder('https://example.org/v1', model='m')"
+    assert_key_is_not_in(f"{embedder} {vars(embedder)} {vars(embedder._endpoint)}")
+    for leave in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match="neither pickled nor copied"):
+            leave(embedder)

@@ -1,0 +1,118 @@
+"""Meaning beside words: vectors are kept with their records, compared exactly, and never mixed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hardwon import Memory
+from hardwon.errors import EmbeddingError, InvalidInputError
+from hardwon.outside.embedders import CallableEmbedder, WordLlamaEmbedder
+
+TOPICS = ["dog puppy hound", "car auto vehicle", "bread loaf bun"]
+
+
+def by_topic(texts: Sequence[str]) -> list[list[float]]:
+    """Texts of one topic lie close together, whatever their words."""
+    return [[float(sum(word in text.lower() for word in topic.split())) + 0.01 for topic in TOPICS] for text in texts]
+
+
+def topics(name: str = "topics") -> CallableEmbedder:
+    return CallableEmbedder(by_topic, name, len(TOPICS))
+
+
+def fill(memory: Memory) -> dict[str, str]:
+    texts = ("the puppy barks", "an auto stalls", "a loaf burns")
+    return {text: memory.remember(text, "success", "file_operation").id for text in texts}
+
+
+def test_what_means_the_same_is_found_without_a_common_word(tmp_path: Path) -> None:
+    with Memory(tmp_path, embedder=topics()) as memory:
+        ids = fill(memory)
+        best = memory.recall("hound", k=1)[0]
+        assert best.record.id == ids["the puppy barks"]
+        assert best.why["vector"] > 0.3
+        assert best.score == pytest.approx(sum(best.why.values()))
+        assert memory.recall("vehicle", k=1)[0].record.id == ids["an auto stalls"]
+        assert str(memory.context("bun")).count("a loaf burns") == 1
+        assert [hit.record.id for hit in memory.recall("hound", outcome="failure")] == []
+        memory.forget(ids["the puppy barks"])
+        assert ids["the puppy barks"] not in [hit.record.id for hit in memory.recall("hound")]
+        memory.archive(ids["an auto stalls"], "old")
+        assert ids["an auto stalls"] not in [hit.record.id for hit in memory.recall("vehicle")]
+        assert memory.doctor().ok
+    with Memory(tmp_path) as memory:
+        assert memory.recall("hound") == [], "without an embedder there are only words"
+
+
+def test_another_embedder_is_refused_until_reembed(tmp_path: Path) -> None:
+    with Memory(tmp_path, embedder=topics()) as memory:
+        fill(memory)
+    with Memory(tmp_path, embedder=topics("newer")) as memory:
+        for ask in (lambda: memory.recall("hound"), lambda: memory.remember("x", "success", "file_operation")):
+            with pytest.raises(EmbeddingError, match="reembed"):
+                ask()
+        assert memory.stats().records == 3, "nothing was changed"
+        seen: list[tuple[int, int]] = []
+        assert memory.reembed(lambda done, total: seen.append((done, total))) == 3
+        assert seen[-1] == (3, 3)
+        assert memory.recall("hound", k=1)[0].why["vector"] > 0.3
+        assert memory.reembed() == 0, "nothing is missing"
+
+
+def test_an_embedder_that_fails_loses_no_record(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    broken = True
+
+    def sometimes(texts: Sequence[str]) -> list[list[float]]:
+        if broken:
+            raise ConnectionError("down")
+        return by_topic(texts)
+
+    with Memory(tmp_path, embedder=CallableEmbedder(sometimes, "shaky", 3)) as memory:
+        with caplog.at_level(logging.WARNING):
+            fill(memory)
+        assert memory.stats().records == 3
+        assert "reembed" in caplog.text
+        with pytest.raises(EmbeddingError):
+            memory.reembed()
+        broken = False
+        assert memory.reembed() == 3
+        assert memory.recall("hound", k=1)[0].record.to_json().count("puppy")
+
+
+def test_vectors_belong_to_their_project_and_survive_a_backup(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", "one", embedder=topics()) as one, Memory(tmp_path / "m.db", "two", embedder=topics()) as two:
+        fill(one)
+        assert two.recall("hound") == []
+        one.backup(tmp_path / "backup.db")
+    with Memory(tmp_path / "backup.db", "one", embedder=topics()) as copy:
+        assert copy.recall("hound", k=1)[0].why["vector"] > 0.3
+
+
+def test_bulk_writes_have_vectors_too(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a", embedder=topics()) as memory, Memory(tmp_path / "b") as plain:
+        fill(plain)
+        memory.add_many(list(plain.browse()))
+        assert memory.recall("hound", k=1)[0].why["vector"] > 0.3
+        plain.remember("the hound returns", "success", "file_operation")
+        memory.merge(plain)
+        assert memory.reembed() == 1, "what came by merge has none yet"
+
+
+def test_a_real_embedder(tmp_path: Path) -> None:
+    with Memory(tmp_path, embedder=WordLlamaEmbedder()) as memory:
+        kept = memory.remember("The database connection pool was exhausted", "failure", "unknown")
+        memory.remember("The cake recipe needs more sugar", "failure", "unknown")
+        hit = memory.recall("ran out of SQL sessions", k=1)[0]
+        assert hit.record.id == kept.id
+        assert hit.why["vector"] > 0
+
+
+def test_what_is_no_embedder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="embedder"):
+        Memory(tmp_path, embedder="wordllama")  # type: ignore[arg-type]
+    with Memory(tmp_path) as memory, pytest.raises(InvalidInputError, match="embedder"):
+        memory.reembed()
