@@ -2,7 +2,7 @@
 
 Needs no data: experiences as in write.py. Bare: the same query against the memory's own FTS5 table through apsw, joined with
 the record rows, 20 of them fetched. Memory: pruning, the search, ranking 20 records, reading five; context adds composing
-and counting.
+and counting. Beside them, exact search over as many vectors of 256 numbers with NumPy, which is what a plain vector store does.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import apsw
+import numpy as np
 
 from hardwon import Memory
 from hardwon.recall.terms import query_terms
@@ -65,10 +66,12 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
             connection.execute(sql, (match,)).fetchall()
             took["bare"].append((time.perf_counter() - begin) * 1e3)
 
-        took: dict[str, list[float]] = {"bare": [], "recall": [], "context": []}
+        vectors = np.random.default_rng(1).standard_normal((min(records, 100_000), 256), dtype=np.float32)
+        took: dict[str, list[float]] = {"bare": [], "recall": [], "context": [], "numpy": []}
         for question in asked:
             bare(question)
             took["recall"].append(timed(lambda: memory.recall(question)))  # noqa: B023  # called at once
+            took["numpy"].append(timed(lambda: np.argpartition(-(vectors @ vectors[0]), 20)[:20]))
             took["context"].append(timed(lambda: memory.context(question)))  # noqa: B023
         connection.close()
     warm = {name: values[len(values) // 5 :] for name, values in took.items()}
@@ -76,7 +79,7 @@ def measure(folder: Path, records: int, asked: list[str]) -> tuple[float, float,
     print(
         f"{records:>9,} records: bare FTS5 p50 {figures[0]:.2f} ms; recall p50 {figures[1]:.2f} ms, "
         f"p95 {percentile(warm['recall'], 0.95):.2f} ms; context p50 {statistics.median(warm['context']):.2f} ms, "
-        f"p95 {figures[2]:.2f} ms"
+        f"p95 {figures[2]:.2f} ms; NumPy exact search of {len(vectors):,} p50 {statistics.median(warm['numpy']):.2f} ms"
     )
     return figures
 

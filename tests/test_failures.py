@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from failures_corpus import ALIKE, FAILED, FINE
 from hardwon import limits
+from hardwon.learn.failure_reports import REPORTS
 from hardwon.learn.failures import (
-    REPORTS,
     error_core,
     failure_hash,
     shows_error,

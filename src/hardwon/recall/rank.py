@@ -3,6 +3,10 @@
 A score is the sum of named parts, so that whoever wonders can look. The text's match counts most; what else is known of a
 record moves it by a little: whether it is the very failure that is asked about, how it turned out, who stands behind it, how
 old it is, whether it helped those who were shown it before.
+
+Measured on replayed SQL episodes, by the share of the first five hits that are about the right database: vectors at 0.8 add
+0.03 to 0.04 to text alone (at 0.2 half of that; vectors alone lose 0.06), an outcome at 0.05 hardly costs anything and at 0.3
+costs 0.03. Trust, age and usefulness are ties there: they decide between equals.
 """
 
 from __future__ import annotations
@@ -17,8 +21,8 @@ from hardwon.model import VOUCHED_STATUSES
 TEXT: Final = 1.0
 EXACT: Final = 0.5
 NEIGHBOUR: Final = 0.3
-VECTOR: Final = 0.4
-OUTCOME: Final = 0.1
+VECTOR: Final = 0.8
+OUTCOME: Final = 0.05
 TRUST: Final[Mapping[str, float]] = {"published": 0.15, "verified": 0.1, "hypothesis": 0.0, "archived": -0.2}
 AGE: Final = 0.1
 USEFUL: Final = 0.2
