@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from hardwon.recall.compose import Act, Case, Room, similar_cases
 from hardwon.recall.fence import CUT, clean_line, fenced
 from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
-from hardwon.recall.rank import RELEVANT_FROM, Candidate, rank
+from hardwon.recall.rank import RELEVANT_FROM, Candidate, Ranked, rank
 from hardwon.recall.terms import query_terms
 from hardwon.recall.tokens import cut_to_tokens
 from hardwon.store.contract import Found, Store
@@ -64,7 +64,13 @@ class Recaller:
     # --- recall -------------------------------------------------------------------------------------------------
 
     def recall(self, query: str, k: int, filters: Filters) -> list[Hit]:
-        """Ranked by what the store knows of them; only those that are handed out are read."""
+        return self._read(self._ranked(query, k, filters))
+
+    def _read(self, ranked: Iterable[tuple[Ranked, Found]]) -> list[Hit]:
+        return [Hit(record, each.score, each.why) for each, found in ranked for record in readable([found.stored])]
+
+    def _ranked(self, query: str, k: int, filters: Filters) -> list[tuple[Ranked, Found]]:
+        """By what the store knows of the records; none of them is read."""
         about_error = shows_error(query)
         searched = self._store.search(self._project, query_terms(query), filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES)))
         found = {each.id: each for each, _ in searched}
@@ -99,9 +105,7 @@ class Recaller:
             for each in found.values()
         ]
         ranked = rank(candidates, k, self._known.today, about_error=about_error)
-        return [
-            Hit(record, each.score, dict(each.why)) for each in ranked for record in readable([found[each.candidate.id].stored])
-        ]
+        return [(each, found[each.candidate.id]) for each in ranked]
 
     def _exact(self, query: str, about_error: bool) -> list[Found]:
         """Records of the very failure that the query reports."""
@@ -130,7 +134,7 @@ class Recaller:
         mark: str,
     ) -> Context:
         asked = " ".join(filter(None, (query, issue.description if issue else "", (issue.error_output or "") if issue else "")))
-        hits = self.recall(asked, CANDIDATES, Filters()) if asked else []
+        hits = self._hits_to_say(asked) if asked else []
         quota = int(limits.SOURCE_SHARE_MAX * budget) if _several_sources(hits) else None
         room = Room(budget - count(fenced([], mark, _TITLE) + "\n"), count, quota)
         for line in self._lessons(task_id, issue, fixer):
@@ -140,6 +144,14 @@ class Recaller:
             _say_sentence(what, content, record, int(budget * _SENTENCE_SHARE), room)
         similar_cases(asked, [case for case in map(_case, hits) if case.acts], room)
         return _within(room.lines, hits, budget, count, mark)
+
+    def _hits_to_say(self, asked: str) -> list[Hit]:
+        """The best few of any kind, and of the others those that say what was done: only these are read."""
+        ranked = self._ranked(asked, CANDIDATES, Filters())
+        first = limits.RULES_IN_CONTEXT_MAX
+        return self._read(
+            pair for place, pair in enumerate(ranked) if place < first or pair[1].stored.kind in ("trajectory", "fix")
+        )
 
     def _lessons(self, task_id: str | None, issue: Issue | None, fixer: str | None) -> Iterator[str]:
         """Rules of the task, how its episodes went, and what was done about the issue."""

@@ -76,7 +76,11 @@ def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bo
     given = list(candidates)
     best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
     ranked = _sorted(Ranked.of(each, _parts(each, best_text, today, about_error)) for each in given)
-    return _sorted(_capped(_sorted(_without_repeats(ranked))))[:k]
+    if len({each.said for each in given}) < len(given):
+        ranked = _sorted(_without_repeats(ranked))
+    if len({None if each.vouched else each.author for each in given}) > 1:
+        ranked = _sorted(_capped(ranked))
+    return ranked[:k]
 
 
 def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
@@ -85,19 +89,21 @@ def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
 
 def _parts(candidate: Candidate, best_text: float, today: int, about_error: bool) -> dict[str, float]:
     age_days = max(0, today - candidate.at_us // limits.DAY_US)
-    credited = candidate.helped + candidate.hindered
-    matters = candidate.good is True or (candidate.good is False and about_error)
-    why = {
-        "text": TEXT * candidate.text / best_text,
-        "exact": EXACT * candidate.exact,
-        "neighbour": NEIGHBOUR * candidate.neighbour / best_text,
-        "vector": VECTOR * max(0.0, candidate.vector),
-        "outcome": OUTCOME * matters,
-        "trust": TRUST[candidate.status],
-        "age": AGE * math.exp2(-age_days / limits.HALF_LIFE_DAYS),
-        "useful": USEFUL * (candidate.helped - candidate.hindered) / (credited + 2),
-    }
-    return {name: part for name, part in why.items() if part}
+    why = {"text": TEXT * candidate.text / best_text, "age": AGE * 0.5 ** (age_days / limits.HALF_LIFE_DAYS)}
+    if candidate.exact:
+        why["exact"] = EXACT
+    if candidate.neighbour:
+        why["neighbour"] = NEIGHBOUR * candidate.neighbour / best_text
+    if candidate.vector > 0:
+        why["vector"] = VECTOR * candidate.vector
+    if candidate.good or (candidate.good is False and about_error):
+        why["outcome"] = OUTCOME
+    if TRUST[candidate.status]:
+        why["trust"] = TRUST[candidate.status]
+    if candidate.helped or candidate.hindered:
+        credited = candidate.helped + candidate.hindered
+        why["useful"] = USEFUL * (candidate.helped - candidate.hindered) / (credited + 2)
+    return why
 
 
 def _without_repeats(ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -158,9 +158,6 @@ class SqliteStore(Store):
         if not terms:
             return []
         where, values = self._searchable(project, filters)
-        with self._reading() as connection:
-            terms = self._rare_enough(connection, terms)
-        match = " OR ".join(f'"{term}"' for term in terms)
         best = (
             "SELECT r.seq, -bm25(record_text) AS score FROM record_text JOIN record r ON r.seq = record_text.rowid "
             f"WHERE {where} AND record_text MATCH ? ORDER BY score DESC, r.at_us DESC, r.id DESC LIMIT ?"
@@ -171,6 +168,7 @@ class SqliteStore(Store):
             "JOIN record_text ON record_text.rowid = best.seq ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
         )
         with self._reading() as connection:
+            match = " OR ".join(f'"{term}"' for term in self._rare_enough(connection, terms))
             return [(_found(row[:-1]), row[-1]) for row in connection.execute(sql, (*values, match, limit))]
 
     def _searchable(self, project: str, filters: Filters) -> tuple[str, list[Any]]:
