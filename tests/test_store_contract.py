@@ -202,7 +202,7 @@ class TestKnowledge:
         assert not any((store.daily("p", "works", "t"), store.tallies("p", "works", "t", 10)))
         assert not any((store.tallies_of_item("p", "works", "t", "x"), store.most_counted("p", "works", 10)))
         assert not any((store.vouched_items("p"), store.rolled_back("p")))
-        assert not any((store.by_key("p", ["signature:x"], 10), store.decisions("p", ACTIONS, None, 10)))
+        assert not any((store.by_key("p", ["signature:x"], EVERYTHING, 10), store.decisions("p", ACTIONS, None, 10)))
         assert store.untrue_tallies("p") == 0
         with store.write() as writer:
             assert writer.known_keys("p", ["x"], STATUSES) == set()
@@ -255,10 +255,10 @@ class TestKnowledge:
             assert writer.known_keys("p", ["failure:x", "signature:9"], STATUSES) == {"failure:x"}
             assert writer.known_keys("p", ["failure:x"], ["archived"]) == set()
             writer.set_standing("p", rows[2].id, "archived", None, (0, 0))
-        found = [stored.id for stored in store.by_key("p", ["failure:x", "signature:1"], 10)]
+        found = [stored.id for stored in store.by_key("p", ["failure:x", "signature:1"], EVERYTHING, 10)]
         assert found == [rows[1].id, rows[0].id]
-        assert len(store.by_key("p", ["failure:x"], 1)) == 1
-        assert store.by_key("other", ["failure:x"], 10) == []
+        assert len(store.by_key("p", ["failure:x"], EVERYTHING, 1)) == 1
+        assert store.by_key("other", ["failure:x"], EVERYTHING, 10) == []
 
     def test_a_rolled_back_source_does_not_count_while_the_decision_is_in_effect(self, store: Store) -> None:
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
@@ -268,7 +268,7 @@ class TestKnowledge:
             writer.append([keyed, taught("t", "b", 1, author="bob"), decision])
         assert store.rolled_back("p") == {"ann: it's her"}
         assert [tally.author for tally in store.tallies("p", "works", "t", 10)] == ["bob"]
-        assert store.by_key("p", ["failure:x"], 10) == []
+        assert store.by_key("p", ["failure:x"], EVERYTHING, 10) == []
         assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10)] == [decision.id]
         with store.write() as writer:
             writer.set_standing("p", decision.id, "archived", None, (0, 0))

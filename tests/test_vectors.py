@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -111,8 +112,47 @@ def test_a_real_embedder(tmp_path: Path) -> None:
         assert hit.why["vector"] > 0
 
 
+def test_a_row_number_that_is_used_again_is_not_mixed_up(tmp_path: Path) -> None:
+    with Memory(tmp_path, embedder=topics()) as memory:
+        ids = fill(memory)
+        assert memory.recall("bun", k=1)[0].record.id == ids["a loaf burns"]
+        memory.forget(ids["a loaf burns"])
+        hound = memory.remember("a second hound", "success", "file_operation")
+        assert {hit.record.id for hit in memory.recall("puppy") if hit.why.get("vector", 0) > 0.3} == {
+            ids["the puppy barks"],
+            hound.id,
+        }
+        assert memory.recall("bun") == []
+
+
+def test_two_who_reembed_do_not_mix(tmp_path: Path) -> None:
+    with Memory(tmp_path, embedder=topics()) as memory, Memory(tmp_path, embedder=topics("other")) as other:
+        fill(memory)
+
+        def meanwhile(_: int, __: int) -> None:
+            other.reembed()
+
+        memory.remember("one more hound", "success", "file_operation")
+        assert other.reembed() == 4
+        with pytest.raises(EmbeddingError, match="reembed"):
+            memory.remember("too late", "success", "file_operation")
+        assert other.recall("hound", k=1)[0].why["vector"] > 0.3
+        assert memory.reembed(meanwhile) == 4
+        assert other.doctor().ok
+
+
+def test_many_threads_ask_at_once(tmp_path: Path) -> None:
+    with Memory(tmp_path, embedder=topics()) as memory:
+        for number in range(300):
+            memory.remember(f"the puppy number {number} barks", "success", "file_operation")
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda number: len(memory.recall(f"hound {number}", k=20)), range(40)))
+        assert set(answers) == {20}
+
+
 def test_what_is_no_embedder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="embedder"):
-        Memory(tmp_path, embedder="wordllama")  # type: ignore[arg-type]
+    for wrong in ("wordllama", CallableEmbedder):
+        with pytest.raises(InvalidInputError, match="embedder"):
+            Memory(tmp_path, embedder=wrong)  # type: ignore[arg-type]
     with Memory(tmp_path) as memory, pytest.raises(InvalidInputError, match="embedder"):
         memory.reembed()

@@ -221,7 +221,7 @@ class Knowledge:
         )
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
-        found = self._store.by_key(self._project, signature_keys(issue), limits.SIMILAR_CONSIDERED_MAX)
+        found = self._store.by_key(self._project, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX)
         exact = [each.stored for each in found]
         model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type))
         of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type))

@@ -68,6 +68,9 @@ QUERY_TERMS_MAX: Final = 64
 PRUNED_FROM_RECORDS: Final = 1_000
 """From so many records on, terms that very many of them have are left out of a search: in a small memory they cost nothing."""
 
+TERMS_REMEMBERED_MAX: Final = 50_000
+"""Terms whose frequency is remembered between searches."""
+
 FREQUENT_SHARE: Final = 0.1
 """A term that more than this share of all records have is frequent."""
 

@@ -13,10 +13,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeVar, Unpack
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from hardwon import consolidating, intake, limits, moving
 from hardwon.errors import (
@@ -124,8 +125,9 @@ class Memory:
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
         self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
-        if embedder is not None and not callable(getattr(embedder, "embed", None)):
-            raise InvalidInputError.one("embedder", embedder, "something with name, dimension and embed(texts)")
+        fit = all(hasattr(embedder, name) for name in ("name", "embed")) and not isinstance(embedder, type)
+        if embedder is not None and not fit:
+            raise InvalidInputError.one("embedder", embedder, "an object with name, dimension and embed(texts)")
         self._llm = llm
         self._embedder = embedder
         here = _current_folder()
@@ -284,8 +286,7 @@ class Memory:
     def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
         metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None)
-        recalled = _recalled(envelope.get("recalled"))
-        return self._keep_one(kind(id=new_id(at), metadata=metadata, recalled=recalled, **own))
+        return self._keep_one(kind(id=new_id(at), metadata=metadata, **own))
 
     def _keep_one(self, record: R) -> R:
         prepared = self._prepare(record, self._head())
@@ -332,21 +333,6 @@ class Memory:
                 f"record {record_id} is kept already and says something else: records are append-only; record the new "
                 "version under an id of its own and supersede the old one"
             )
-        self._credit_recalled(writer, [record for record in records if record.recalled], set(appended.added))
-
-    def _credit_recalled(self, writer: Writer, records: Sequence[Record], added: set[str]) -> None:
-        """What was recalled before an attempt helped, or did not, as the attempt turned out."""
-        for record in records:
-            good = record.turned_out_well
-            if good is None or record.id not in added:
-                continue
-            for recalled in dict.fromkeys(record.recalled or ()):
-                if recalled != record.id and writer.get(self.project, recalled):
-                    at, by = record.metadata.context.timestamp, record.metadata.source.author
-                    event_id = str(uuid5(UUID(record.id), recalled))  # the same however often the record is added
-                    event = Event(id=event_id, record_id=recalled, kind="credited", at=at, by=by, helped=good)
-                    writer.add_events(self.project, [clean_event(event)])
-                    refresh_status(writer, self.project, recalled)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -394,7 +380,7 @@ class Memory:
             raise InvalidInputError.one("count_tokens", count_tokens, "a function from text to a number of tokens")
         given, fixer = intake.issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
-        return self._recaller.context(query or "", task_id, given, fixer, budget, count_tokens, mark)
+        return self._recaller.context(query or "", task_id, given, fixer, budget, _checked_counter(count_tokens), mark)
 
     def advise(
         self,
@@ -425,9 +411,9 @@ class Memory:
         self._check_embedder()
         return list(embedders.as_vectors(self._embedder, [query])[0]) if self._embedder else []
 
-    def _check_embedder(self) -> None:
-        """Vectors of two embedders must never be compared."""
-        kept = self._store.embedder(self.project)
+    def _check_embedder(self, within: Writer | None = None) -> None:
+        """Vectors of two embedders must never be compared, or kept together."""
+        kept = (within or self._store).embedder(self.project)
         if self._embedder and kept and kept != (self._embedder.name, self._embedder.dimension):
             raise EmbeddingError(
                 f"the vectors kept here are of {kept[0]} ({kept[1]} numbers), not of {self._embedder.name} "
@@ -448,7 +434,9 @@ class Memory:
 
     def _keep_vectors(self, writer: Writer, made: Sequence[tuple[str, bytes]]) -> None:
         if self._embedder and made:
-            writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
+            self._check_embedder(writer)
+            if writer.embedder(self.project) is None:
+                writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
             writer.keep_vectors(self.project, made)
 
     def reembed(self, progress: Progress | None = None) -> int:
@@ -464,7 +452,7 @@ class Memory:
             rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
             blobs = [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
             with self._store.write() as writer:
-                writer.keep_vectors(self.project, blobs)
+                self._keep_vectors(writer, blobs)
             done += len(records)
             if progress:
                 progress(done, max(total, done))
@@ -479,7 +467,8 @@ class Memory:
         listed = [given] if isinstance(given, str | UUID) else intake.items("context_or_ids", given)
         ids = list(dict.fromkeys(filter(None, map(intake.record_id, listed))))
         with self._store.write() as writer:
-            known = [found for found in ids if writer.get(self.project, found)]
+            stored = [found for found in map(partial(writer.get, self.project), ids) if found]
+            known = [found.id for found in stored if found.kind != "decision"]
             at = self._clock()
             for found in known:
                 event = Event(id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome)
@@ -839,11 +828,13 @@ def _derive_again_and_keep(writer: Writer, project: str, row: Row) -> bool:
     return changed
 
 
-def _recalled(given: Context | Iterable[str] | None) -> list[str] | None:
-    """The ids of what was recalled before a record's attempt."""
-    if given is None:
-        return None
-    return given.ids if isinstance(given, Context) else [str(each) for each in intake.items("recalled", given)]
+def _checked_counter(count: Callable[[str], int]) -> Callable[[str], int]:
+    """A caller's counter whose answers are numbers of tokens."""
+
+    def checked(text: str) -> int:
+        return intake.whole_number("count_tokens(text)", count(text), 0, limits.JSON_INT_ABS_MAX)
+
+    return checked
 
 
 def _recordable(record: AnyRecord) -> AnyRecord:

@@ -8,14 +8,13 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.knowledge import Knowledge, readable
-from hardwon.learn.actions import Counted, Outlook, Record, Situation, action_shape, judged_by, outlook, worked
-from hardwon.learn.consolidation import say_the_same, words_of
+from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by, outlook, same_action, worked
 from hardwon.learn.failures import error_core, failure_hash, shows_error
-from hardwon.learn.lessons import HELPED, NOT_HELPED, session_key
+from hardwon.learn.lessons import HELPED, NOT_HELPED, attempt_key, session_key
 from hardwon.learn.trajectories import error_in
-from hardwon.model import VOUCHED_STATUSES, AnyRecord, Experience, Fact, Fix, Issue, Step, Trajectory
+from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, Step, Trajectory
 from hardwon.recall.advice import Advice, Attempt, advice_on
-from hardwon.recall.compose import Act, Case, Room, similar_cases
+from hardwon.recall.compose import ACT_CHARS_MAX, ACTS_MAX, Act, Case, Line, Room, similar_cases
 from hardwon.recall.fence import CUT, clean_line, fenced
 from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
@@ -37,18 +36,20 @@ NEIGHBOURS: Final = 10
 
 @dataclass(frozen=True)
 class Context:
-    """What to put into a prompt: `str(context)` is the text, `tokens` its length as counted, `hits` what it draws on."""
+    """What to put into a prompt: `str(context)` is the text, `tokens` its length as counted, `hits` the records behind its
+    lines, `evidence` the ids of those behind its rules and fixes."""
 
     text: str
     tokens: int
     hits: tuple[Hit, ...]
+    evidence: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
 
     @property
     def ids(self) -> list[str]:
-        """For `recalled=`, and for `credit`."""
+        """Of the hits, for `credit`."""
         return [hit.record.id for hit in self.hits]
 
 
@@ -80,13 +81,12 @@ class Recaller:
             for each, cosine in self._store.nearest(self._project, self._embed(query), filters, CANDIDATES):
                 found[each.id] = each
                 cosines[each.id] = cosine
-        if filters == Filters():  # what is found by a key was not asked whether it passes
-            for each in self._exact(query, about_error):
-                found[each.id] = each
-                exact.add(each.id)
-            for each, text in self._neighbours(searched):
-                found[each.id] = each
-                beside[each.id] = text
+        for each in self._exact(query, about_error, filters):
+            found[each.id] = each
+            exact.add(each.id)
+        for each, text in self._neighbours(searched, filters):
+            found[each.id] = each
+            beside[each.id] = text
         candidates = [
             Candidate(
                 id=each.id,
@@ -107,19 +107,20 @@ class Recaller:
         ranked = rank(candidates, k, self._known.today, about_error=about_error)
         return [(each, found[each.candidate.id]) for each in ranked]
 
-    def _exact(self, query: str, about_error: bool) -> list[Found]:
+    def _exact(self, query: str, about_error: bool, filters: Filters) -> list[Found]:
         """Records of the very failure that the query reports."""
-        return self._store.by_key(self._project, [f"failure:{failure_hash(query)}"], CANDIDATES) if about_error else []
+        return self._store.by_key(self._project, [f"failure:{failure_hash(query)}"], filters, CANDIDATES) if about_error else []
 
-    def _neighbours(self, searched: Sequence[tuple[Found, float]]) -> Iterator[tuple[Found, float]]:
+    def _neighbours(self, searched: Sequence[tuple[Found, float]], filters: Filters) -> Iterator[tuple[Found, float]]:
         """What the best hits' sessions hold beside them."""
-        sessions: dict[str, float] = {}
+        sessions: dict[str, tuple[str, float]] = {}
         for found, text in searched[:NEIGHBOURED]:
             if found.session:
-                sessions.setdefault(session_key(found.session), text)
-        for session, text in reversed(sessions.items()):
-            for each in self._store.by_key(self._project, [session], NEIGHBOURS):
-                yield each, text
+                sessions.setdefault(found.session, (found.id, text))
+        for session, (hit, text) in reversed(sessions.items()):
+            for each in self._store.by_key(self._project, [session_key(session)], filters, NEIGHBOURS):
+                if each.id != hit:
+                    yield each, text
 
     # --- context ------------------------------------------------------------------------------------------------
 
@@ -135,14 +136,14 @@ class Recaller:
     ) -> Context:
         asked = " ".join(filter(None, (query, issue.description if issue else "", (issue.error_output or "") if issue else "")))
         hits = self._hits_to_say(asked) if asked else []
-        quota = int(limits.SOURCE_SHARE_MAX * budget) if _several_sources(hits) else None
-        room = Room(budget - count(fenced([], mark, _TITLE) + "\n"), count, quota)
-        for line in self._lessons(task_id, issue, fixer):
-            if room.cost(line) <= room.left:
-                room.say(line)
+        lessons = list(self._lessons(task_id, issue, fixer))
+        room = Room(budget - count(fenced([], mark, "") + "\n"), count, _quota(budget, hits, lessons))
+        for line, source, ids in lessons:
+            if room.may_say(room.cost(line), source):
+                room.say(line, source, ids)
         for what, content, record in _sentences(hits):
             _say_sentence(what, content, record, int(budget * _SENTENCE_SHARE), room)
-        similar_cases(asked, [case for case in map(_case, hits) if case.acts], room)
+        similar_cases(asked[: limits.INDEXED_CHARS_MAX], [case for case in map(_case, hits) if case.acts], room)
         return _within(room.lines, hits, budget, count, mark)
 
     def _hits_to_say(self, asked: str) -> list[Hit]:
@@ -153,38 +154,42 @@ class Recaller:
             pair for place, pair in enumerate(ranked) if place < first or pair[1].stored.kind in ("trajectory", "fix")
         )
 
-    def _lessons(self, task_id: str | None, issue: Issue | None, fixer: str | None) -> Iterator[str]:
-        """Rules of the task, how its episodes went, and what was done about the issue."""
+    def _lessons(self, task_id: str | None, issue: Issue | None, fixer: str | None) -> Iterator[Lesson]:
+        """Rules of the task, how its episodes went, and what was done about the issue; each with its only source, if it has
+        but one and nobody vouches for it."""
         if task_id is not None:
             for rule in self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX):
-                standing = "verified" if rule.vouched else "unverified"
-                yield f"{clean_line(str(rule), limits.LESSON_CHARS_MAX)} [{rule.episodes} episodes, {standing}]"
+                shown = clean_line(str(rule), limits.LESSON_CHARS_MAX)
+                mark = f"[{rule.episodes} episodes, {_sources(rule.sources, rule.vouched)}]"
+                yield f"{shown} {mark}", _only(rule.sources, rule.vouched), rule.evidence
             scores = self._known.scores(task_id)
             if scores.mean is not None and scores.best is not None:
                 name = clean_line(task_id, limits.NAME_CHARS_MAX)
-                yield f"mean score on {name}: {scores.mean:.2f} over {scores.episodes} episodes, best {scores.best:.2f}"
+                line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{scores.episodes} episodes]"
+                yield line, None, ()
         if issue:
             odds = self._known.fix_odds(issue, None, None, fixer)
+            kind = clean_line(issue.issue_type, limits.NAME_CHARS_MAX)
             for strategy in self._known.strategies("type", issue.issue_type, odds.p_success, limits.RULES_IN_CONTEXT_MAX):
-                done = " && ".join(strategy.fix_commands) or strategy.analysis
-                how = "worked" if strategy.verified else "failed"
-                tried = f"{strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
-                yield f"{issue.issue_type}: {clean_line(done, limits.LESSON_CHARS_MAX)} [{how} {tried}]"
+                done = clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.LESSON_CHARS_MAX)
+                went = f"worked {strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
+                mark = f"[{went}, {_sources(strategy.sources, strategy.vouched)}]"
+                yield f"{kind}: {done} {mark}", _only(strategy.sources, strategy.vouched), strategy.evidence
 
     # --- advice -------------------------------------------------------------------------------------------------
 
     def advise(self, action: str, task: str | None, error: str | None, issue: Issue | None, steps: Sequence[Step]) -> Advice:
         failure = failure_hash(error) if error else None
-        attempts = self._attempts(action, failure)
+        attempts = [*self._attempts(action), *_attempts_so_far(steps, action)]
         view = self._outlook(action, Situation.after(steps))
         instead = self._worked_instead(action, task, error, issue)
         return advice_on(attempts, failure, view.p_success, view.worst, instead)
 
-    def _attempts(self, action: str, failure: str | None) -> list[Attempt]:
-        found = [found for found, _ in self._store.search(self._project, query_terms(action), Filters(), CANDIDATES)]
-        if failure:
-            found += self._store.by_key(self._project, [f"failure:{failure}"], CANDIDATES)
-        distinct = {each.id: each.stored for each in found}
+    def _attempts(self, action: str) -> list[Attempt]:
+        """Earlier attempts at the very same action, and experiences that are worded like it."""
+        found = self._store.by_key(self._project, [attempt_key(action)], Filters(), limits.SIMILAR_CONSIDERED_MAX)
+        said = self._store.search(self._project, query_terms(action), Filters(kind="experience"), CANDIDATES)
+        distinct = {each.id: each.stored for each in (*found, *(each for each, _ in said))}
         return [attempt for record in readable(distinct.values()) for attempt in _attempts_in(record, action)]
 
     def _outlook(self, action: str, situation: Situation) -> Outlook:
@@ -213,14 +218,38 @@ class Recaller:
         return [line for line in lines if line][: limits.INSTEAD_MAX]
 
 
-_TITLE: Final = ""
+Lesson = tuple[str, str | None, Sequence[str]]
+"""A line, its only source if nobody vouches for it, and the records behind it."""
+
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
+_SENTENCE_TOKENS_ALWAYS: Final = 40  # so much may every source say, however small its share is
+
+
+def _only(sources: Sequence[str], vouched: int) -> str | None:
+    return sources[0] if len(sources) == 1 and not vouched else None
+
+
+def _sources(sources: Sequence[str], vouched: int) -> str:
+    """Who says so, and whether anybody stands behind it."""
+    who = clean_line(sources[0], limits.AUTHOR_CHARS_SHOWN) if len(sources) == 1 else f"{len(sources)} sources"
+    return who if vouched else f"{who}?"
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two actions are the same but for quoted values, numbers and a few words."""
-    return action_shape(one) == action_shape(other) or say_the_same(words_of(one), words_of(other))
+    return same_action(one) == same_action(other)
+
+
+def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[Attempt]:
+    """Those of the current attempt: they come after everything that is kept."""
+    for number, step in enumerate(steps):
+        if _same(step.action, action):
+            failure = error_in(step.observation)
+            shown = clean_line(error_core(step.observation), limits.LESSON_CHARS_MAX)
+            yield Attempt(_NOW_US + number, "", step.action, not failure, failure, shown, None)
+
+
+_NOW_US: Final = 2**62  # later than any record
 
 
 def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
@@ -243,7 +272,7 @@ def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
 
 def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> Attempt:
     shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
-    return Attempt(record.at_us, record.id, action, good, failure, shown)
+    return Attempt(record.at_us, record.id, action, good, failure, shown, _source_of(record))
 
 
 def mark_of(record: AnyRecord) -> str:
@@ -254,21 +283,28 @@ def mark_of(record: AnyRecord) -> str:
 
 def _acts(record: AnyRecord) -> list[Act]:
     if isinstance(record, Trajectory):
-        last = len(record.steps) - 1
+        steps = record.steps[-ACTS_MAX:]
+        last = len(steps) - 1
         return [
-            Act(step.action, step.observation, step.reward + record.final_reward * (number == last), worked(step))
-            for number, step in enumerate(record.steps)
+            Act(
+                step.action[:ACT_CHARS_MAX],
+                step.observation[:ACT_CHARS_MAX],
+                step.reward + record.final_reward * (number == last),
+                worked(step),
+            )
+            for number, step in enumerate(steps)
         ]
     if isinstance(record, Fix) and record.fix_commands:
-        action = " && ".join(record.fix_commands)
-        return [Act(action, record.analysis, float(record.succeeded), record.succeeded)]
+        action = " && ".join(record.fix_commands)[:ACT_CHARS_MAX]
+        return [Act(action, record.analysis[:ACT_CHARS_MAX], float(record.succeeded), record.succeeded)]
     return []
 
 
 def _case(hit: Hit) -> Case:
     record = hit.record
     task = record.task if isinstance(record, Trajectory) else record.issue.description if isinstance(record, Fix) else ""
-    return Case(task, _acts(record), max(hit.why.get("text", 0.0), _LEAST), mark_of(record), _source_of(record))
+    relevance = max(hit.why.get("text", 0.0), _LEAST)
+    return Case(record.id, task, _acts(record), relevance, mark_of(record), _source_of(record))
 
 
 _LEAST: Final = 1e-6  # a case that was found by its key, not by its words, still has a say
@@ -279,42 +315,54 @@ def _source_of(record: AnyRecord) -> str | None:
     return None if record.metadata.validation.status in VOUCHED_STATUSES else record.metadata.source.author
 
 
-def _several_sources(hits: Sequence[Hit]) -> bool:
-    """Whether more than one source has something relevant to say."""
-    relevant = [hit for hit in hits if hit.score >= RELEVANT_FROM * hits[0].score]
-    return len({_source_of(hit.record) for hit in relevant}) > 1
+def _quota(budget: int, hits: Sequence[Hit], lessons: Iterable[Lesson]) -> int | None:
+    """What one source may take where more than one has something to say."""
+    sources = {source for _, source, _ in lessons}
+    sources |= {_source_of(hit.record) for hit in hits if hit.score >= RELEVANT_FROM * hits[0].score}
+    return int(limits.SOURCE_SHARE_MAX * budget) if len(sources) > 1 else None
 
 
 def _sentences(hits: Sequence[Hit]) -> Iterator[tuple[str, str, AnyRecord]]:
-    """Hits that are a sentence: experiences and facts, and how it turned out."""
+    """Hits that are a sentence: experiences, facts and episodes, and how it turned out."""
     for hit in hits[: limits.RULES_IN_CONTEXT_MAX]:
         record = hit.record
         if isinstance(record, Experience | Fact):
             what = record.outcome if isinstance(record, Experience) else record.fact_type
             yield what, clean_line(record.content, limits.LESSON_CHARS_MAX), record
+        elif isinstance(record, Episode):
+            said = "; ".join(filter(None, (record.trajectory_summary, *record.successes[:2], *record.mistakes[:2])))
+            if said:
+                yield f"score {record.score:.2f}", clean_line(said, limits.LESSON_CHARS_MAX), record
 
 
 def _say_sentence(what: str, content: str, record: AnyRecord, most: int, room: Room) -> None:
-    """As much of it as one record, and its source, may take."""
-    source = _source_of(record)
-    allowed = min(most, room.allowance(source))
-    line = f"{what}: {content} {mark_of(record)}"
+    """As much of it as one record, and its source, may take; a short line in any case."""
+    if content in room.said:
+        return
+    source, mark = _source_of(record), mark_of(record)
+    always = min(_SENTENCE_TOKENS_ALWAYS, room.left) if source not in room.spent else 0
+    allowed = max(min(most, room.allowance(source)), always)
+    line = f"{what}: {content} {mark}"
     if room.cost(line) > allowed:
-        rest = allowed - room.cost(f"{what}: {CUT} {mark_of(record)}")
+        rest = allowed - room.cost(f"{what}: {CUT} {mark}")
         short = cut_to_tokens(content, rest, room.count) if rest >= _SENTENCE_TOKENS_MIN else ""
-        line = f"{what}: {short}{CUT} {mark_of(record)}"
+        line = f"{what}: {short}{CUT} {mark}"
         if not short or room.cost(line) > allowed:
             return
-    room.say(line, source)
+    room.said.add(content)
+    room.say(line, source, [record.id])
 
 
-def _within(lines: Sequence[str], hits: Sequence[Hit], budget: int, count: Callable[[str], int], mark: str) -> Context:
-    """The text, counted as it is handed out; lines go from the end until it fits."""
+def _within(lines: Sequence[Line], hits: Sequence[Hit], budget: int, count: Callable[[str], int], mark: str) -> Context:
+    """The text, counted as it is handed out; lines go from the end until it fits. Its hits are what is behind the lines."""
     kept = list(lines)
     while kept:
-        text = fenced(kept, mark, _TITLE)
+        text = fenced([line.text for line in kept], mark, "")
         tokens = count(text)
         if tokens <= budget:
-            return Context(text, tokens, tuple(hits))
+            behind = {each for line in kept for each in line.ids}
+            shown = tuple(hit for hit in hits if hit.record.id in behind)
+            others = behind - {hit.record.id for hit in shown}
+            return Context(text, tokens, shown, tuple(sorted(others)))
         kept.pop()
-    return Context("", 0, ())
+    return Context("", 0, (), ())

@@ -35,7 +35,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.learn.actions import outcomes_of
+from hardwon.learn.actions import outcomes_of, same_action
 from hardwon.learn.canonical import canonical, key_of
 from hardwon.learn.failures import failure_hash
 from hardwon.learn.signatures import fix_history_signature, generate_issue_signature, issue_subject
@@ -116,7 +116,8 @@ def _is_echo(record: Record) -> bool:
     if isinstance(record, Experience):
         return OUR_FENCE in record.content
     if isinstance(record, Episode):
-        return any(OUR_FENCE in text for text in (record.trajectory_summary, *record.successes, *record.mistakes))
+        cards = (text for card in record.mistake_cards for text in (card.lesson, card.evidence))
+        return any(OUR_FENCE in text for text in (record.trajectory_summary, *record.successes, *record.mistakes, *cards))
     return False
 
 
@@ -263,11 +264,19 @@ def _own_keys(record: Record) -> Iterator[str]:
         yield from signature_keys(record.issue)
         if record.issue.error_output and record.issue.error_output.strip():
             yield f"failure:{failure_hash(record.issue.error_output)}"
+        yield from (attempt_key(command) for command in record.fix_commands[: limits.LESSONS_PER_RECORD_MAX])
     elif isinstance(record, Trajectory):
         found = dict.fromkeys(filter(None, errors_of(record.steps[-limits.STEPS_LEARNED_MAX :])))
         yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
+        tried = dict.fromkeys(attempt_key(step.action) for step in record.steps[-limits.STEPS_LEARNED_MAX :])
+        yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
     elif isinstance(record, Decision):
         yield decision_key(record)
+
+
+def attempt_key(action: str) -> str:
+    """Of records in which this very action was taken."""
+    return f"action:{same_action(action)}"
 
 
 def session_key(session: str) -> str:

@@ -41,6 +41,8 @@ class Strategy:
     strength: float
     last_used: datetime
     evidence: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    vouched: int = 0
 
     @cached_property
     def interval(self) -> tuple[float, float]:
@@ -80,6 +82,8 @@ def strategy_from(ranked: RankedStrategy, fix: Fix) -> Strategy:
         strength=share.weight + STRATEGY_STRENGTH,
         last_used=from_us(ranked.support.last_us),
         evidence=tuple(ranked.support.evidence),
+        sources=tuple(sorted(ranked.support.authors)),
+        vouched=ranked.support.vouched,
     )
 
 

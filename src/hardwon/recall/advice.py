@@ -16,8 +16,8 @@ UNLIKELY_BELOW: Final = 0.35
 
 
 class Attempt(NamedTuple):
-    """An earlier attempt at the same, or nearly the same, action. `failure` is the hash of how it failed, empty where it
-    worked or where nobody knows."""
+    """An earlier attempt at the same action. `failure` is the hash of how it failed, empty where it worked or where nobody
+    knows; `source` who says so, None where somebody vouches for it, or where it is the current attempt's own."""
 
     at_us: int
     id: str
@@ -25,6 +25,7 @@ class Attempt(NamedTuple):
     worked: bool
     failure: str
     said: str
+    source: str | None
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def identical_failures(attempts: Iterable[Attempt], failure: str | None) -> list
     for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
         if attempt.worked:
             since = {}
-        else:
+        elif attempt.failure:  # failures of which nobody knows how are not known to be the same
             since.setdefault(attempt.failure, []).append(attempt)
     if failure is not None:
         return since.get(failure, [])
@@ -64,18 +65,25 @@ def advice_on(
     failures = identical_failures(attempts, failure)
     newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
     verdict: Verdict = "ok"
-    if len(failures) >= IDENTICAL_FAILURES_MAX:
+    if len(failures) >= IDENTICAL_FAILURES_MAX and not _one_against_others(failures, attempts):
         verdict = "blocked"
     elif failures or p_success < UNLIKELY_BELOW:
         verdict = "caution"
     return Advice(
         verdict=verdict,
         p_success=p_success,
-        evidence=tuple(dict.fromkeys(attempt.id for attempt in (*reversed(failures), *newest))),
+        evidence=tuple(dict.fromkeys(attempt.id for attempt in (*reversed(failures), *newest) if attempt.id)),
         failures=len(failures),
         worked_instead=tuple(worked_instead),
         message=_message(verdict, failures, p_success, worst, worked_instead),
     )
+
+
+def _one_against_others(failures: Sequence[Attempt], attempts: Sequence[Attempt]) -> bool:
+    """Whether a single source that nobody vouches for reports the failures, and others that it worked: no source blocks what
+    works for everybody else."""
+    sources = {failure.source for failure in failures}
+    return len(sources) == 1 and None not in sources and any(each.worked and each.source not in sources for each in attempts)
 
 
 def _message(
@@ -96,5 +104,5 @@ def _message(
     if worst and verdict != "ok":
         parts.append(f"What speaks against it most: {worst}.")
     if worked_instead and verdict != "ok":
-        parts.append("What worked in similar cases: " + "; ".join(worked_instead) + ".")
+        parts.append("What worked in similar cases, as it was recorded: " + "; ".join(worked_instead) + ".")
     return " ".join(parts)

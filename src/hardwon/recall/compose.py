@@ -27,6 +27,11 @@ DIGESTS_SHARE: Final = 0.8  # of the room left
 DIGEST_ACTION_TOKENS_MAX: Final = 10
 DIGEST_NAMES_MIN: Final = 3
 DIGESTS_CONSIDERED_MAX: Final = 200
+DIGEST_CHARS_MAX: Final = 400  # of an action that is looked at for a digest
+EXAMPLE_CHARS_MAX: Final = 900  # of a task, and of its action; with the mark they fit one line of a context
+NAMES_CHARS_MAX: Final = 1_800
+ACT_CHARS_MAX: Final = 4_000  # of an action, and of what it showed, that names are taken from
+ACTS_MAX: Final = 100  # of a case, the last ones
 
 _NAME: Final = re.compile(r"[^\W\d]\w+")
 
@@ -45,11 +50,19 @@ class Case:
     """A record as it is compared: its task, what was done, how well it matches, who says so (None: somebody that others vouch
     for, who may say as much as there is room), and the mark under which that is shown."""
 
+    id: str
     task: str
     acts: Sequence[Act]
     relevance: float
     mark: str
     source: str | None
+
+
+class Line(NamedTuple):
+    """One line, and the records behind it."""
+
+    text: str
+    ids: tuple[str, ...] = ()
 
 
 @dataclass
@@ -61,14 +74,19 @@ class Room:
     count: Callable[[str], int]
     quota: int | None = None
     known: set[str] = field(default_factory=set)
-    lines: list[str] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     spent: dict[str, int] = field(default_factory=dict)
+    said: set[str] = field(default_factory=set)
+    _costs: dict[str, int] = field(default_factory=dict)
 
     def cost(self, line: str) -> int:
         return self.count(f"- {line}\n")
 
-    def may_say(self, cost: int, source: str | None) -> bool:
-        return cost <= self.allowance(source)
+    def cost_of_name(self, name: str) -> int:
+        """Remembered: names are weighed again and again, and a caller's counter may be slow."""
+        if name not in self._costs:
+            self._costs[name] = self.count(" " + name)
+        return self._costs[name]
 
     def allowance(self, source: str | None) -> int:
         """So many tokens may a source still take."""
@@ -76,9 +94,12 @@ class Room:
             return self.left
         return min(self.left, self.quota - self.spent.get(source, 0))
 
-    def say(self, line: str, source: str | None = None) -> None:
+    def may_say(self, cost: int, source: str | None) -> bool:
+        return cost <= self.allowance(source)
+
+    def say(self, line: str, source: str | None = None, ids: Iterable[str] = ()) -> None:
         cost = self.cost(line)
-        self.lines.append(line)
+        self.lines.append(Line(line, tuple(ids)))
         self.left -= cost
         self.charge(source, cost)
         self.known.update(_names_in(line))
@@ -162,14 +183,16 @@ def _say_examples(cases: Sequence[Case], room: Room) -> None:
         act = max(case.acts, key=lambda act: act.reward, default=None)
         if act is None or act.reward <= 0:
             continue
-        action = one_line(act.action)
-        line = f"{one_line(case.task)} -> {action} {case.mark}"
+        action, task = one_line(act.action)[:EXAMPLE_CHARS_MAX], one_line(case.task)[:EXAMPLE_CHARS_MAX]
+        if not action:
+            continue
+        line = f"{task} -> {action} {case.mark}"
         cost = room.cost(line)
         if action in shown or spent + cost > EXAMPLES_SHARE * budget or not room.may_say(cost, case.source):
             continue
         shown.add(action)
         spent += cost
-        room.say(line, case.source)
+        room.say(line, case.source, [case.id])
         if len(shown) >= max(1, budget // TOKENS_PER_EXAMPLE):
             break
 
@@ -179,7 +202,7 @@ def _wanted(ranked: Sequence[str], room: Room) -> set[str]:
     wanted, left = set[str](), room.left
     for name in ranked:
         if name not in room.known:
-            left -= room.count(" " + name)
+            left -= room.cost_of_name(name)
             if left < 0:
                 break
             wanted.add(name)
@@ -192,13 +215,15 @@ def _say_digests(cases: Sequence[Case], weights: dict[str, float], wanted: set[s
     for case in cases:
         trust = (case.relevance / cases[0].relevance) ** SHARPNESS
         for act in case.acts:
-            action = one_line(act.action)
-            short = act.worked and action not in steps and len(steps) < DIGESTS_CONSIDERED_MAX
+            action = one_line(act.action[: DIGEST_CHARS_MAX + 1])
+            short = (
+                act.worked and len(action) <= DIGEST_CHARS_MAX and action not in steps and len(steps) < DIGESTS_CONSIDERED_MAX
+            )
             if short and room.count(action) <= DIGEST_ACTION_TOKENS_MAX:
                 steps[action] = _names_in(action), _names_in(act.observation), trust, case
     floor = room.left * (1 - DIGESTS_SHARE)
     while steps:
-        best: tuple[float, str, str, str | None] | None = None
+        best: tuple[float, str, str, Case] | None = None
         for action, (did, saw, trust, case) in list(steps.items()):
             new = [saw[name] for name in reversed(saw) if name in wanted and name not in room.known and name not in did]
             gain = [name for name in did if name in wanted and name not in room.known] + [name.lower() for name in new]
@@ -210,11 +235,11 @@ def _say_digests(cases: Sequence[Case], weights: dict[str, float], wanted: set[s
             value = trust * sum(weights[name] for name in gain) / cost
             affordable = room.left - cost >= floor and room.may_say(cost, case.source)
             if affordable and (best is None or value > best[0]):
-                best = value, action, line, case.source
+                best = value, action, line, case
         if best is None:
             break
         del steps[best[1]]
-        room.say(best[2], best[3])
+        room.say(best[2], best[3].source, [best[3].id])
 
 
 def _say_names(
@@ -226,16 +251,19 @@ def _say_names(
 ) -> None:
     """The names for which there is room yet; of those that only one source knows, no more than it may say."""
     marks = list(dict.fromkeys(case.mark for case in cases))
-    mark = marks[0] if len(marks) == 1 else "[several]"
+    sure = all(case.source is None for case in cases)
+    mark = marks[0] if len(marks) == 1 else "[several]" if sure else "[several?]"
     opening = "names:"
-    left = room.left - room.cost(f"{opening} {mark}")
+    left, characters = room.left - room.cost(f"{opening} {mark}"), NAMES_CHARS_MAX
     said: list[str] = []
     for name in ranked:
-        cost = room.count(" " + spelling[name])
+        cost = room.cost_of_name(spelling[name])
         source = next(iter(backers[name])) if len(backers[name]) == 1 else None
-        if name not in room.known and cost <= left and room.may_say(cost, source):
+        fits = cost <= left and len(name) < characters and room.may_say(cost, source)
+        if name not in room.known and fits:
             said.append(spelling[name])
             left -= cost
+            characters -= len(name) + 1
             room.charge(source, cost)
     if said:
         room.say(f"{opening} {' '.join(said)} {mark}")

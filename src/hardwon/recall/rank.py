@@ -29,7 +29,8 @@ USEFUL: Final = 0.2
 REPEATS: Final = -0.3
 
 TOP: Final = 5
-RELEVANT_FROM: Final = 0.5  # of the best candidate's score: who is less relevant displaces nobody
+RELEVANT_FROM: Final = 0.2  # of the best score: who is less relevant displaces nobody; stuffed with the query's words, a
+# planted record scores several times what an honest one does
 
 
 class Candidate(NamedTuple):
@@ -72,7 +73,7 @@ class Ranked(NamedTuple):
 
 def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bool) -> list[Ranked]:
     """The best `k`, the score of each explained. Of a source that nobody vouches for at most one is among the first five
-    while others have something relevant to say."""
+    as long as five others have something relevant to say."""
     given = list(candidates)
     best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
     ranked = _sorted(Ranked.of(each, _parts(each, best_text, today, about_error)) for each in given)
@@ -117,32 +118,30 @@ def _without_repeats(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 
 def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Moves the second and further hits of an unvouched source behind the first five, as long as others can take the place."""
-    if not ranked:
-        return []
+    """The first five, sources that nobody vouches for taking turns: each has its best before any has its second. Those that
+    have to wait stand behind the first five."""
     floor = RELEVANT_FROM * ranked[0].score
-    top: list[Ranked] = []
-    held_back: list[Ranked] = []
-    holders: set[str] = set()
-    for position, each in enumerate(ranked):
-        candidate = each.candidate
-        crowds = len(top) < TOP and not candidate.vouched and candidate.author in holders
-        if crowds and _others_can(ranked[position + 1 :], holders, floor):
-            held_back.append(each)
-            continue
-        top.append(each)
-        if not candidate.vouched:
-            holders.add(candidate.author)
-    last = top[min(TOP, len(top)) - 1].score
+    turn_of: dict[str, int] = {}
+    waiting: list[tuple[int, int, Ranked]] = []
+    for place, each in enumerate(ranked):
+        turn = 0
+        if not each.candidate.vouched:
+            turn = turn_of.get(each.candidate.author, 0)
+            turn_of[each.candidate.author] = turn + 1
+        if each.score < floor:
+            turn = len(ranked)
+        waiting.append((turn, place, each))
+    waiting.sort(key=lambda wait: wait[:2])
+    top = sorted((place, each) for _, place, each in waiting[:TOP])
+    behind = sorted((place, each) for _, place, each in waiting[TOP:])
+    last = min(each.score for _, each in top)
     return [
-        *top,
-        *(each.moved("influence", min(0.0, last - each.score) - (number + 1) * _STEP) for number, each in enumerate(held_back)),
+        *(each for _, each in top),
+        *(
+            each.moved("influence", last - each.score - (number + 1) * _STEP) if each.score >= last else each
+            for number, (_, each) in enumerate(behind)
+        ),
     ]
 
 
-_STEP: Final = 1e-6  # keeps the order of those that were moved
-
-
-def _others_can(ranked: Sequence[Ranked], holders: set[str], floor: float) -> bool:
-    """Whether somebody else has something relevant to say."""
-    return any(each.score >= floor and (each.candidate.vouched or each.candidate.author not in holders) for each in ranked)
+_STEP: Final = 1e-6  # keeps the order of those that have to wait

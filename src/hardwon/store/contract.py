@@ -166,6 +166,10 @@ class Writer(ABC):
         there were."""
 
     @abstractmethod
+    def embedder(self, project: str) -> tuple[str, int] | None:
+        """As in Store, as this transaction sees it."""
+
+    @abstractmethod
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         """From now on vectors are of this embedder; those of another go."""
 
@@ -280,8 +284,9 @@ class Store(ABC):
         """The keys of a scope that were counted most, in that order."""
 
     @abstractmethod
-    def by_key(self, project: str, keys: Sequence[str], limit: int) -> list[Found]:
-        """The newest records that have any of the exact keys; archived ones and rolled-back sources are left out."""
+    def by_key(self, project: str, keys: Sequence[str], filters: Filters, limit: int) -> list[Found]:
+        """The newest records that have any of the exact keys and pass the filters; archived ones and rolled-back sources as in
+        `search`."""
 
     @abstractmethod
     def decisions(

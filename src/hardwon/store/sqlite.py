@@ -8,9 +8,11 @@ make erased text unreadable. Opening, creating, backing up and restoring files i
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -48,16 +50,16 @@ _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
 _FOUND: Final = (
-    f"{_STORED}, r.author, r.status, CASE r.kind "
+    f"{_STORED}, r.author, r.status, CASE WHEN json_valid(r.body) THEN CASE r.kind "
     "WHEN 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' THEN 0 END "
     "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
     f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
-    f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END, record_text.terms, "
-    "r.body ->> '$.metadata.source.id'"
+    f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END, record_text.terms, "
+    "CASE WHEN json_valid(r.body) THEN r.body ->> '$.metadata.source.id' END"
 )
 _ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
 _ROW_FIELDS: Final = 14
-_NEAREST_FILTERED: Final = 5  # so many times as many as are wanted are compared, in case filters leave some out
+_NEAREST_SPARE: Final = 5  # so many times as many as are wanted, in case some are archived or gone
 _VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
 _TRUSTED: Final = f"r.status <> 'archived' AND r.{tallies.TRUSTED_AUTHORS}"
 _DERIVED: Final = [
@@ -85,8 +87,7 @@ class SqliteStore(Store):
         self._warned = False
         self._writes = 0
         self._erasure_pending = False
-        self._frequency: dict[str, int] = {}
-        self._counted_at = 0
+        self._frequency: tuple[int, dict[str, int]] = (0, {})
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
             inspect_before_opening(path)
@@ -168,8 +169,12 @@ class SqliteStore(Store):
             "JOIN record_text ON record_text.rowid = best.seq ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
         )
         with self._reading() as connection:
-            match = " OR ".join(f'"{term}"' for term in self._rare_enough(connection, terms))
-            return [(_found(row[:-1]), row[-1]) for row in connection.execute(sql, (*values, match, limit))]
+            for chosen in dict.fromkeys((self._rare_enough(connection, terms), tuple(terms))):  # all of them, if need be
+                match = " OR ".join(f'"{term}"' for term in chosen)
+                rows = connection.execute(sql, (*values, match, limit)).fetchall()
+                if rows:
+                    return [(_found(row[:-1]), row[-1]) for row in rows]  # type: ignore[misc]
+        return []
 
     def _searchable(self, project: str, filters: Filters) -> tuple[str, list[Any]]:
         where, values = _where(project, filters)
@@ -179,22 +184,25 @@ class SqliteStore(Store):
             where += f" AND r.{tallies.TRUSTED_AUTHORS}"
         return where, values
 
-    def _rare_enough(self, connection: apsw.Connection, terms: Sequence[str]) -> Sequence[str]:
+    def _rare_enough(self, connection: apsw.Connection, terms: Sequence[str]) -> tuple[str, ...]:
         """Without terms that a tenth of all records have: they cost the most and tell the least. How many have a term is
-        remembered until the memory has grown by a tenth."""
-        total = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get
+        remembered until the memory has grown, or shrunk, by a tenth."""
+        total: int = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get
         if total < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
-            return terms
-        if total > self._counted_at * 1.1:
-            self._frequency, self._counted_at = {}, total
-        unknown = [term for term in terms if term not in self._frequency]
+            return tuple(terms)
+        counted_at, frequency = self._frequency  # one assignment: other threads look things up too
+        if not 0.9 * total <= counted_at <= 1.1 * total or len(frequency) > limits.TERMS_REMEMBERED_MAX:
+            frequency = {}
+            self._frequency = total, frequency
+        unknown = [term for term in terms if term not in frequency]
         if unknown:
             connection.execute(_VOCABULARY).fetchall()
             for term in unknown:
                 found = connection.execute("SELECT doc FROM temp.vocabulary WHERE term = ?", (term,)).get
-                self._frequency[term] = found or 0
-        rare = [term for term in terms if self._frequency[term] <= limits.FREQUENT_SHARE * total]
-        return rare or sorted(terms, key=lambda term: (self._frequency[term], term))[:1]
+                frequency[term] = found or 0
+        known = [term for term in terms if frequency.get(term)]
+        rare = [term for term in known if frequency[term] <= limits.FREQUENT_SHARE * total]
+        return tuple(rare or sorted(known, key=lambda term: (frequency[term], term))[:1] or terms)
 
     def stream(self, project: str) -> Generator[Stored]:
         sql = f"SELECT {_STORED} FROM record r WHERE r.project_id = ? ORDER BY r.at_us, r.id"
@@ -295,7 +303,8 @@ class SqliteStore(Store):
             known = self._vectors.get(project)
             if known is None or known[0] != kept:
                 known = self._vectors[project] = kept, vectors.Vectors(project, kept[1])
-            best = known[1].nearest(connection, vector, limit * _NEAREST_FILTERED)
+            wanted = limit * _NEAREST_SPARE if filters == Filters() else None
+            best = known[1].nearest(connection, vector, wanted)
             cosines = dict(best)
             where, values = self._searchable(project, filters)
             # NOT INDEXED: by the row numbers, not through all records of the project.
@@ -312,16 +321,17 @@ class SqliteStore(Store):
             ids = vectors.without_vector(connection, project, limit)
             return [stored for stored in (_get(connection, project, each) for each in ids) if stored]
 
-    def by_key(self, project: str, keys: Sequence[str], limit: int) -> list[Found]:
+    def by_key(self, project: str, keys: Sequence[str], filters: Filters, limit: int) -> list[Found]:
+        where, values = self._searchable(project, filters)
         # CROSS JOIN: from the few rows of the keys to their records, not through all records in the order of time.
         sql = (
             f"SELECT {_FOUND} FROM (SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 "
-            "AND key IN (SELECT value FROM json_each(?2))) k CROSS JOIN record r ON r.seq = k.seq "
-            f"CROSS JOIN record_text ON record_text.rowid = k.seq WHERE {_TRUSTED} "
-            "ORDER BY r.at_us DESC, r.id DESC LIMIT ?3"
+            f"AND key IN (SELECT value FROM json_each(?{len(values) + 1}))) k CROSS JOIN record r ON r.seq = k.seq "
+            f"CROSS JOIN record_text ON record_text.rowid = k.seq WHERE {_numbered(where)} "
+            f"ORDER BY r.at_us DESC, r.id DESC LIMIT ?{len(values) + 2}"
         )
         with self._reading() as connection:
-            return [_found(row) for row in connection.execute(sql, (project, json.dumps(list(keys)), limit))]
+            return [_found(row) for row in connection.execute(sql, (*values, json.dumps(list(keys)), limit))]
 
     def decisions(
         self, project: str, actions: Sequence[str], task_id: str | None, limit: int, *, undone: bool = False
@@ -381,6 +391,8 @@ class SqliteStore(Store):
             if not damage:
                 strays = sum(connection.execute(sql).get for sql in _STRAYS)
                 yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
+                misfits = connection.execute(vectors.MISFITS).get
+                yield Finding("vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for")
                 wrong = list(_untrue_events(connection))
                 yield Finding("events", not wrong, f"{len(wrong)} that do not say what their columns say")
         used = self.size_bytes()
@@ -579,7 +591,7 @@ class SqliteWriter(Writer):
             if seq is not None:
                 unlearned += self._taught_if_readable(project, record_id)
                 self._drop_derived(seq)
-                run("DELETE FROM record_vector WHERE seq = ?", (seq,))
+                vectors.drop(self._connection, project, seq)
                 run("DELETE FROM record WHERE seq = ?", (seq,))
                 erased += 1
             run("DELETE FROM event WHERE project_id = ? AND record_id = ? AND kind <> 'forgotten'", key)
@@ -595,6 +607,9 @@ class SqliteWriter(Writer):
         except DamagedError:  # it must still be possible to forget it; doctor finds what it taught, and rebuild corrects it
             return []
         return [taught] if taught else []
+
+    def embedder(self, project: str) -> tuple[str, int] | None:
+        return vectors.stamp(self._connection, project)
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         vectors.set_stamp(self._connection, project, name, dimension)
@@ -636,6 +651,12 @@ class SqliteWriter(Writer):
             if beginning and not any(term.encode().startswith(beginning) for (term,) in terms):
                 return True
         return False
+
+
+def _numbered(where: str) -> str:
+    """Conditions whose parameters are numbered, for a statement in which others come before them."""
+    number = count(1)
+    return re.sub(r"\?(?!\d)", lambda _: f"?{next(number)}", where)
 
 
 def _found(row: Sequence[Any]) -> Found:

@@ -66,8 +66,10 @@ def change_status(connection: apsw.Connection, taught: Taught, status: str) -> N
     """Counts a record as its new status says; its row has it already."""
     if taught.status in TEACHING_STATUSES and status in TEACHING_STATUSES:
         more = (status in VOUCHED_STATUSES) - (taught.status in VOUCHED_STATUSES)
-        for place in add_up([taught]) if more else ():
-            connection.execute(f"UPDATE tally SET vouched = vouched + ? WHERE {_WHERE_PLACE}", (more, *place))
+        for place, (_, _, _, _, _, *levels) in add_up([taught]).items() if more else ():
+            # A record may teach one thing at two levels: of its actions some worked and some failed.
+            changed = (more * sum(levels), *place)
+            connection.execute(f"UPDATE tally SET vouched = vouched + ? WHERE {_WHERE_PLACE}", changed)
     else:
         add(connection, [taught._replace(status=status)])
         take_back(connection, [taught])

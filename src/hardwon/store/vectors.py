@@ -4,13 +4,10 @@ only new ones are read after that: a hundred thousand of 256 numbers take 100 MB
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import Any, Final
 
 import apsw
-
-if TYPE_CHECKING:
-    import numpy
-    from numpy.typing import NDArray
 
 
 class Vectors:
@@ -19,32 +16,73 @@ class Vectors:
     def __init__(self, project: str, dimension: int) -> None:
         self._project = project
         self._dimension = dimension
-        self._seqs: list[int] = []
-        self._matrix: NDArray[numpy.float32] | None = None
+        self._turn = Lock()
+        self._generation = -1
+        self._kept: tuple[list[int], Any] = ([], None)
 
-    def nearest(self, connection: apsw.Connection, vector: Sequence[float], limit: int) -> list[tuple[int, float]]:
-        """Row numbers and cosines of the nearest, best first. A row may be gone by now: whoever joins it finds out."""
+    def nearest(self, connection: apsw.Connection, vector: Sequence[float], limit: int | None) -> list[tuple[int, float]]:
+        """Row numbers and cosines of the nearest that point the same way at all, best first; None: of all of them."""
         import numpy as np
 
-        self._catch_up(connection)
-        if self._matrix is None or not self._seqs:
+        with self._turn:
+            seqs, matrix = self._kept = self._current(connection)
+        if not seqs:
             return []
-        cosines = self._matrix @ np.asarray(vector, dtype=np.float32)
-        count = min(limit, len(self._seqs))
+        cosines = matrix @ np.asarray(vector, dtype=np.float32)
+        count = len(seqs) if limit is None else min(limit, len(seqs))
         best = np.argpartition(-cosines, count - 1)[:count]
-        ordered = sorted(((float(cosines[place]), self._seqs[place]) for place in best), key=lambda pair: (-pair[0], pair[1]))
-        return [(seq, cosine) for cosine, seq in ordered]
+        pairs = [(float(cosines[place]), seqs[place]) for place in best if cosines[place] > COSINE_MIN]
+        return [(seq, cosine) for cosine, seq in sorted(pairs, key=lambda pair: (-pair[0], pair[1]))]
 
-    def _catch_up(self, connection: apsw.Connection) -> None:
+    def _current(self, connection: apsw.Connection) -> tuple[list[int], Any]:
+        """What is kept in the file. Rows that were only added are read on; anything else is read anew."""
         import numpy as np
 
-        last = self._seqs[-1] if self._seqs else 0
+        sql = "SELECT count(*), coalesce(max(seq), 0) FROM record_vector WHERE project_id = ?"
+        count, last = connection.execute(sql, (self._project,)).get
+        generation = _generation(connection, self._project)
+        seqs, matrix = self._kept if generation == self._generation else ([], None)
+        self._generation = generation
+        if count < len(seqs) or (seqs and last < seqs[-1]):
+            seqs, matrix = [], None
+        if len(seqs) == count:
+            return seqs, matrix
         sql = "SELECT seq, vector FROM record_vector WHERE project_id = ? AND seq > ? ORDER BY seq"
-        fresh: list[Any] = connection.execute(sql, (self._project, last)).fetchall()
-        if fresh:
-            rows = np.frombuffer(b"".join(blob for _, blob in fresh), dtype="<f4").reshape(len(fresh), self._dimension)
-            self._seqs += [seq for seq, _ in fresh]
-            self._matrix = rows if self._matrix is None else np.concatenate([self._matrix, rows])
+        fresh: list[Any] = connection.execute(sql, (self._project, seqs[-1] if seqs else 0)).fetchall()
+        if len(seqs) + len(fresh) != count:  # one came late, for a record that is older than the last
+            fresh = connection.execute(sql, (self._project, 0)).fetchall()
+            seqs, matrix = [], None
+        rows = np.frombuffer(b"".join(blob for _, blob in fresh), dtype="<f4").reshape(len(fresh), self._dimension)
+        return [*seqs, *(seq for seq, _ in fresh)], rows if matrix is None else np.concatenate([matrix, rows])
+
+
+COSINE_MIN: Final = 0.05
+"""Less than that has nothing to do with the question."""
+
+_GENERATION: Final = "generation of vectors"
+MISFITS: Final = (
+    "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON e.project_id = v.project_id "
+    "WHERE e.dimension IS NULL OR length(v.vector) <> 4 * e.dimension"
+)
+
+
+def _generation(connection: apsw.Connection, project: str) -> int:
+    sql = "SELECT value FROM state WHERE project_id = ? AND name = ?"
+    value: int | None = connection.execute(sql, (project, _GENERATION)).get
+    return value or 0
+
+
+def _next_generation(connection: apsw.Connection, project: str) -> None:
+    """Whoever keeps vectors in memory must read them anew."""
+    sql = "INSERT INTO state VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET value = value + 1"
+    connection.execute(sql, (project, _GENERATION))
+
+
+def drop(connection: apsw.Connection, project: str, seq: int) -> None:
+    """Removes the vector of a record that goes; its row number may be another's next."""
+    connection.execute("DELETE FROM record_vector WHERE seq = ?", (seq,))
+    if connection.changes():
+        _next_generation(connection, project)
 
 
 def keep(connection: apsw.Connection, project: str, vectors: Iterable[tuple[str, bytes]]) -> None:
@@ -68,6 +106,7 @@ def set_stamp(connection: apsw.Connection, project: str, name: str, dimension: i
     """Vectors of another embedder go: two embedders' vectors must never be compared."""
     if stamp(connection, project) != (name, dimension):
         connection.execute("DELETE FROM record_vector WHERE project_id = ?", (project,))
+        _next_generation(connection, project)
         connection.execute("INSERT OR REPLACE INTO embedder VALUES (?, ?, ?)", (project, name, dimension))
 
 
