@@ -117,6 +117,19 @@ def test_rebuild_and_doctor(log: list[AnyRecord], data: st.DataObject) -> None:
         assert memory.doctor().ok
 
 
+def test_a_trajectory_of_good_and_bad_steps_is_vouched_for_and_taken_back(memory: Memory) -> None:
+    steps = [{"action": "a", "observation": "ok"}, {"action": "b", "observation": "Error: bad"}]
+    mixed = memory.record_trajectory("t", steps, 1.0)
+    before = knowledge_of(memory)
+    memory.verify(mixed.id, "test_runner")
+    assert memory.doctor().ok, str(memory.doctor())
+    memory.archive(mixed.id, "stale")
+    assert memory.doctor().ok
+    memory.forget(mixed.id)
+    assert before
+    assert knowledge_of(memory) == []
+
+
 @given(any_records)
 def test_every_record_teaches_within_bounds(record: AnyRecord) -> None:
     lessons = lessons_of(record)

@@ -127,6 +127,39 @@ def test_a_context_is_credited_for_what_it_showed(memory: Memory) -> None:
     assert memory.credit(rollback.id, True) == [], "decisions help nobody"
 
 
+def usefulness(memory: Memory, query: str) -> dict[str, float]:
+    return {hit.record.id: round(hit.why.get("useful", 0.0), 3) for hit in memory.recall(query)}
+
+
+def test_an_attempt_credits_what_it_was_shown(memory: Memory, tmp_path: Path) -> None:
+    shown = memory.remember("Use the idempotency key of the order", "success", "file_operation")
+    context = memory.context("order idempotency key")
+    assert context.ids == [shown.id]
+    done = memory.record_fix({"model": "m", "issue_type": "T"}, True, True, recalled=context, author="ann")
+    memory.add(done)
+    assert done.recalled == [shown.id]
+    assert usefulness(memory, "idempotency") == {shown.id: 0.067}
+    memory.record_fact("no outcome", "observation", recalled=[shown.id])
+    failed = memory.record_episode("t", 0.1, recalled=[shown.id, shown.id], author="bob")
+    assert usefulness(memory, "idempotency") == {shown.id: 0.0}
+    assert memory.doctor().ok
+    with Memory(tmp_path / "other") as other:
+        for record in (failed, done):
+            other.add(record)
+        other.merge(memory)
+        assert usefulness(other, "idempotency") == {shown.id: 0.0}, "whatever came first"
+    memory.rollback("bob")
+    assert usefulness(memory, "idempotency") == {shown.id: 0.067}
+    memory.forget(done.id)
+    assert usefulness(memory, "idempotency") == {shown.id: 0.0}
+    assert memory.doctor().ok
+    for _ in range(20):
+        memory.record_episode("t", 0.9, recalled=[shown.id], author="eve")
+    assert usefulness(memory, "idempotency")[shown.id] <= 0.12, "no author counts more than three times"
+    with pytest.raises(InvalidInputError):
+        memory.record_episode("t", 0.9, recalled=["nonsense"])
+
+
 def test_repeated_text_counts_less(memory: Memory) -> None:
     for _ in range(3):
         memory.remember("Pin the version of the parser", "success", "file_operation", author="ann")

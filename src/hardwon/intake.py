@@ -24,6 +24,7 @@ class Envelope(TypedDict, total=False):
     git_commit: str
     git_branch: str
     failure_hash: str
+    recalled: Any
 
 
 ENVELOPE_KEYWORDS = tuple(Envelope.__annotations__)

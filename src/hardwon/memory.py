@@ -286,7 +286,8 @@ class Memory:
     def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
         metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None)
-        return self._keep_one(kind(id=new_id(at), metadata=metadata, **own))
+        recalled = _recalled(envelope.get("recalled"))
+        return self._keep_one(kind(id=new_id(at), metadata=metadata, recalled=recalled, **own))
 
     def _keep_one(self, record: R) -> R:
         prepared = self._prepare(record, self._head())
@@ -835,6 +836,13 @@ def _checked_counter(count: Callable[[str], int]) -> Callable[[str], int]:
         return intake.whole_number("count_tokens(text)", count(text), 0, limits.JSON_INT_ABS_MAX)
 
     return checked
+
+
+def _recalled(given: Context | Iterable[str] | None) -> list[str] | None:
+    """The ids of what was recalled before a record's attempt."""
+    if given is None:
+        return None
+    return given.ids if isinstance(given, Context) else [str(each) for each in intake.items("recalled", given)]
 
 
 def _recordable(record: AnyRecord) -> AnyRecord:

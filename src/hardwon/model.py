@@ -155,13 +155,15 @@ Label = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]
 
 
 class Record(Model):
-    """What all kinds have: an id, the envelope, and the labels of secrets that were taken out before storage."""
+    """What all kinds have: an id, the envelope, the labels of secrets that were taken out before storage, and the ids of what
+    was recalled before it was tried."""
 
-    own_json_leaves_out: ClassVar[frozenset[str]] = frozenset({"id", "kind", "redacted"})
+    own_json_leaves_out: ClassVar[frozenset[str]] = frozenset({"id", "kind", "redacted", "recalled"})
 
     kind: Kind
     id: RecordId = Field(default_factory=new_id)
     redacted: list[Label] | None = None
+    recalled: Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] | None = None
     metadata: Metadata = Field(default_factory=Metadata)
 
     @property

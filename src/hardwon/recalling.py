@@ -49,7 +49,7 @@ class Context:
 
     @property
     def ids(self) -> list[str]:
-        """Of the hits, for `credit`."""
+        """Of the hits, for `credit` and `recalled=`."""
         return [hit.record.id for hit in self.hits]
 
 
@@ -99,8 +99,8 @@ class Recaller:
                 exact=each.id in exact,
                 neighbour=beside.get(each.id, 0.0),
                 vector=cosines.get(each.id, 0.0),
-                helped=each.stored.helped,
-                hindered=each.stored.hindered,
+                helped=each.helped,
+                hindered=each.hindered,
             )
             for each in found.values()
         ]

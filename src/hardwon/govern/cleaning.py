@@ -14,7 +14,7 @@ from hardwon.model import Event, Experience, Metadata, Record, safe_summary
 
 R = TypeVar("R", bound=Record)
 
-_KEPT_AS_IT_IS: Final = ("id", "kind", "redacted")
+_KEPT_AS_IT_IS: Final = ("id", "kind", "redacted", "recalled")
 _FIXED: Final = frozenset({*_KEPT_AS_IT_IS, "outcome", "fact_type"})  # what these may hold is listed, and no secret
 _NAMES: Final = frozenset({"tool", "task_id", "fixer_type", "issue_type", "model"})  # few, and the same again and again
 _BETWEEN_FIELDS: Final = "\n\0\n"  # NUL is in no field: whatever matches across it is looked at again field by field

@@ -25,6 +25,7 @@ act.all          ""                 ""          HELPED or NOT_HELPED         adv
 act.situation    situation          ""          HELPED or NOT_HELPED         advise
 act.action       shape              ""          HELPED or NOT_HELPED         advise
 act.word         word               ""          HELPED or NOT_HELPED         advise
+credit           recalled record    ""          HELPED or NOT_HELPED         recall; taught by any kind
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ KIND_OF_SCOPE: Final[Mapping[str, str]] = {
 
 
 ANONYMOUS_SCOPES: Final = frozenset(
-    {"tool", "fix", "fix.subject", "fix.hour", "episode", "act.all", "act.situation", "act.action", "act.word"}
+    {"tool", "fix", "fix.subject", "fix.hour", "episode", "act.all", "act.situation", "act.action", "act.word", "credit"}
 )
 """Counted without their newest record: nobody asks for it, and taking one back need not look for the next."""
 
@@ -108,7 +109,17 @@ def level_of_score(score: float) -> int:
 def lessons_of(record: Record) -> tuple[Lesson, ...]:
     """Everything the record teaches. What it is worth (its status, its author, its day) is counted with it."""
     teach = _TEACHERS.get(record.kind)
-    return teach(record) if teach and not _is_echo(record) else ()
+    lessons = teach(record) if teach and not _is_echo(record) else ()
+    return (*lessons, *_credits(record)) if record.recalled else lessons
+
+
+def _credits(record: Record) -> Iterator[Lesson]:
+    """What was recalled before an attempt helped, or did not, as the attempt turned out."""
+    good = record.turned_out_well
+    if good is not None:
+        recalled = [each for each in dict.fromkeys(record.recalled or ()) if each != record.id]
+        for each in recalled[: limits.LESSONS_PER_RECORD_MAX]:
+            yield Lesson("credit", each, "", HELPED if good else NOT_HELPED, 0)
 
 
 def _is_echo(record: Record) -> bool:

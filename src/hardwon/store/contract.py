@@ -64,7 +64,8 @@ class Stored(NamedTuple):
 
 class Found(NamedTuple):
     """A record as ranking sees it, without reading its body: who says it, its status, whether it turned out well (None: that
-    is no question), its search terms, and the session (`source.id`) it came from."""
+    is no question), its search terms, the session (`source.id`) it came from, and how often it helped and did not: as was
+    credited, and as attempts turned out that say they recalled it, no author more than three times."""
 
     stored: Stored
     author: str
@@ -72,6 +73,8 @@ class Found(NamedTuple):
     good: bool | None
     terms: str
     session: str
+    helped: int
+    hindered: int
 
     @property
     def id(self) -> str:

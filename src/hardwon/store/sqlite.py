@@ -49,13 +49,25 @@ _ERASURE_WAIT_MS: Final = 250  # a reader that takes longer is reported as pendi
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
+
+
+def _votes(level: str) -> str:
+    """How many attempts that recalled a record turned out so; an author has three votes, one that was rolled back none."""
+    trusted = tallies.TRUSTED_AUTHORS.replace("?1", "r.project_id")  # this stands before the statement's parameters
+    return (
+        f"(SELECT coalesce(sum(min(votes, 3)), 0) FROM (SELECT sum({level}) AS votes FROM tally t WHERE "
+        f"t.project_id = r.project_id AND t.scope = 'credit' AND t.key = r.id AND t.{trusted} GROUP BY t.author))"
+    )
+
+
 _FOUND: Final = (
     f"{_STORED}, r.author, r.status, CASE WHEN json_valid(r.body) THEN CASE r.kind "
     "WHEN 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' THEN 0 END "
     "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
     f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
     f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END, record_text.terms, "
-    "CASE WHEN json_valid(r.body) THEN r.body ->> '$.metadata.source.id' END"
+    "CASE WHEN json_valid(r.body) THEN r.body ->> '$.metadata.source.id' END, "
+    f"r.helped + {_votes('level1')}, r.hindered + {_votes('level0')}"
 )
 _ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
 _ROW_FIELDS: Final = 14
@@ -660,8 +672,9 @@ def _numbered(where: str) -> str:
 
 
 def _found(row: Sequence[Any]) -> Found:
-    *stored, author, status, good, terms, session = row
-    return Found(Stored._make(stored), author, status, None if good is None else bool(good), terms, session or "")
+    *stored, author, status, good, terms, session, helped, hindered = row
+    worked = None if good is None else bool(good)
+    return Found(Stored._make(stored), author, status, worked, terms, session or "", helped, hindered)
 
 
 def _taught(row: Row) -> Taught:
