@@ -60,15 +60,22 @@ def _votes(level: str) -> str:
     )
 
 
-_FOUND: Final = (
-    f"{_STORED}, r.author, r.status, CASE WHEN json_valid(r.body) THEN CASE r.kind "
-    "WHEN 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' THEN 0 END "
+_SOLVED: Final = (
+    "CASE WHEN r.kind = 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' THEN 0 END "
+    "WHEN json_valid(r.body) THEN CASE r.kind "
     "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
     f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
-    f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END, record_text.terms, "
-    "CASE WHEN json_valid(r.body) THEN r.body ->> '$.metadata.source.id' END, "
-    f"r.helped + {_votes('level1')}, r.hindered + {_votes('level0')}"
+    f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END"
 )
+_SESSION: Final = "(SELECT substr(key, 9) FROM record_key s WHERE s.seq = r.seq AND s.key >= 'session:' AND s.key < 'session;')"
+
+
+def _columns_of_found(helped: str, hindered: str) -> str:
+    return f"{_STORED}, r.author, r.status, {_SOLVED}, record_text.terms, {_SESSION}, {helped}, {hindered}"
+
+
+_FOUND: Final = _columns_of_found("r.helped", "r.hindered")
+_FOUND_WITH_VOTES: Final = _columns_of_found(f"r.helped + {_votes('level1')}", f"r.hindered + {_votes('level0')}")
 _ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
 _ROW_FIELDS: Final = 14
 _NEAREST_SPARE: Final = 5  # so many times as many as are wanted, in case some are archived or gone
@@ -176,17 +183,23 @@ class SqliteStore(Store):
             f"WHERE {where} AND record_text MATCH ? ORDER BY score DESC, r.at_us DESC, r.id DESC LIMIT ?"
         )
         # Only of the best is more read than what they are chosen by.
-        sql = (
-            f"SELECT {_FOUND}, best.score FROM ({best}) best JOIN record r ON r.seq = best.seq "
-            "JOIN record_text ON record_text.rowid = best.seq ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
-        )
         with self._reading() as connection:
+            sql = (
+                f"SELECT {self._found_columns(connection, project)}, best.score FROM ({best}) best "
+                "JOIN record r ON r.seq = best.seq JOIN record_text ON record_text.rowid = best.seq "
+                "ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
+            )
             for chosen in dict.fromkeys((self._rare_enough(connection, terms), tuple(terms))):  # all of them, if need be
                 match = " OR ".join(f'"{term}"' for term in chosen)
                 rows = connection.execute(sql, (*values, match, limit)).fetchall()
                 if rows:
                     return [(_found(row[:-1]), row[-1]) for row in rows]  # type: ignore[misc]
         return []
+
+    def _found_columns(self, connection: apsw.Connection, project: str) -> str:
+        """What is read of a hit; who voted for it only where anybody ever did."""
+        sql = "SELECT EXISTS (SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit')"
+        return _FOUND_WITH_VOTES if connection.execute(sql, (project,)).get else _FOUND
 
     def _searchable(self, project: str, filters: Filters) -> tuple[str, list[Any]]:
         where, values = _where(project, filters)
@@ -321,7 +334,7 @@ class SqliteStore(Store):
             where, values = self._searchable(project, filters)
             # NOT INDEXED: by the row numbers, not through all records of the project.
             sql = (
-                f"SELECT {_FOUND}, r.seq FROM record r NOT INDEXED JOIN record_text ON record_text.rowid = r.seq "
+                f"SELECT {_FOUND_WITH_VOTES}, r.seq FROM record r NOT INDEXED JOIN record_text ON record_text.rowid = r.seq "
                 f"JOIN record_vector v ON v.seq = r.seq WHERE {where} AND r.seq IN (SELECT value FROM json_each(?))"
             )
             rows: list[Any] = connection.execute(sql, (*values, json.dumps(list(cosines)))).fetchall()
@@ -337,7 +350,7 @@ class SqliteStore(Store):
         where, values = self._searchable(project, filters)
         # CROSS JOIN: from the few rows of the keys to their records, not through all records in the order of time.
         sql = (
-            f"SELECT {_FOUND} FROM (SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 "
+            f"SELECT {_FOUND_WITH_VOTES} FROM (SELECT DISTINCT seq FROM record_key WHERE project_id = ?1 "
             f"AND key IN (SELECT value FROM json_each(?{len(values) + 1}))) k CROSS JOIN record r ON r.seq = k.seq "
             f"CROSS JOIN record_text ON record_text.rowid = k.seq WHERE {_numbered(where)} "
             f"ORDER BY r.at_us DESC, r.id DESC LIMIT ?{len(values) + 2}"
