@@ -285,9 +285,6 @@ token counts are not remembered."""
 CONTEXT_LINE_CHARS_MAX: Final = 2_000
 """One line of a context. What a record has to say in a prompt fits a few sentences; a log does not belong there."""
 
-CONTEXT_TITLE_CHARS_MAX: Final = 200
-"""The title of a context: one sentence."""
-
 MARK_CHARS_MIN: Final = 16
 """Hex characters of a fence's mark: 64 bits, so that no record can have guessed it."""
 

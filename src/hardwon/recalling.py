@@ -137,7 +137,7 @@ class Recaller:
         asked = " ".join(filter(None, (query, issue.description if issue else "", (issue.error_output or "") if issue else "")))
         hits = self._hits_to_say(asked) if asked else []
         lessons = list(self._lessons(task_id, issue, fixer))
-        room = Room(budget - count(fenced([], mark, "") + "\n"), count, _quota(budget, hits, lessons))
+        room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, hits, lessons))
         for line, source, ids in lessons:
             if room.may_say(room.cost(line), source):
                 room.say(line, source, ids)
@@ -357,7 +357,7 @@ def _within(lines: Sequence[Line], hits: Sequence[Hit], budget: int, count: Call
     """The text, counted as it is handed out; lines go from the end until it fits. Its hits are what is behind the lines."""
     kept = list(lines)
     while kept:
-        text = fenced([line.text for line in kept], mark, "")
+        text = fenced([line.text for line in kept], mark)
         tokens = count(text)
         if tokens <= budget:
             behind = {each for line in kept for each in line.ids}

@@ -49,7 +49,7 @@ def clean_line(text: str, limit: int) -> str:
     return text
 
 
-def fenced(lines: Sequence[str], mark: str, title: str) -> str:
+def fenced(lines: Sequence[str], mark: str) -> str:
     """The lines as one context, between an opening and a closing line that carry the mark. The mark is the caller's: random
     hex, new for every context. A line that begins with two blanks continues the item before it; every other is an item. All
     of them are cleaned here, whatever was done to them before, and those of which nothing is left are dropped."""
@@ -59,8 +59,7 @@ def fenced(lines: Sequence[str], mark: str, title: str) -> str:
             mark,
             f"{limits.MARK_CHARS_MIN} to {limits.MARK_CHARS_MAX} hex characters, as secrets.token_hex(8) makes them",
         )
-    name = _without_mark(clean_line(title, limits.CONTEXT_TITLE_CHARS_MAX), mark).rstrip(" .:")
-    inside = [f"  {name}: {NOT_INSTRUCTIONS}" if name else f"  {NOT_INSTRUCTIONS}"]
+    inside = [f"  {NOT_INSTRUCTIONS}"]
     for line in lines:
         prefix = "  " if line.startswith("  ") else "- "
         if text := _without_mark(clean_line(line.removeprefix(prefix), limits.CONTEXT_LINE_CHARS_MAX), mark):
@@ -68,29 +67,8 @@ def fenced(lines: Sequence[str], mark: str, title: str) -> str:
     return "\n".join([f"<{_NAME} {mark}>", *inside, f"</{_NAME} {mark}>"])
 
 
-def earlier_contexts(text: str) -> list[tuple[int, int]]:
-    """Where a text holds contexts of ours, as (start, end): recalled text that comes back as somebody's new observation is
-    no new evidence. From an opening line to its closing one; a context that was cut short ends with its last list line, and a
-    closing line on its own is a span by itself. In order, and never one inside another."""
-    spans: list[tuple[int, int]] = []
-    fences = _fences(text)
-    for number, fence in enumerate(fences, 1):
-        following = fences[number] if number < len(fences) else None
-        if spans and fence.start() < spans[-1][1]:
-            continue
-        end = fence.end()
-        if following and following["closing"] and not fence["closing"]:
-            end = following.end()
-        elif not fence["closing"]:
-            while line := _LIST_LINE.match(text, end, following.start() if following else len(text)):
-                end = line.end()
-        spans.append((fence.start(), end))
-    return spans
-
-
 _NAME: Final = "hardwon-memory"
 _MARK: Final = re.compile(rf"[0-9a-f]{{{limits.MARK_CHARS_MIN},{limits.MARK_CHARS_MAX}}}")
-_LIST_LINE: Final = re.compile(r"\r?\n(?:- |  )[^\n]*")
 
 # ---- what is seen
 
