@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardwon import Memory, limits
+from hardwon import Memory, fix_history_signature, generate_issue_signature, limits
 from hardwon.errors import InvalidInputError
 from hardwon.model import AnyRecord
 from hardwon.recall.tokens import count_tokens
@@ -83,6 +83,15 @@ def test_the_very_failure_is_found_whatever_its_words(memory: Memory) -> None:
     memory.remember("Something about a file, a line and a call", "success", "file_operation")
     best = memory.recall(error.format("/elsewhere/b.py", 99, "omega"))[0]
     assert (best.record.id, best.why["exact"]) == (seen.id, 0.5)
+
+
+def test_a_signature_is_looked_up(memory: Memory) -> None:
+    issue = {"model": "m", "issue_type": "TIMEOUT"}
+    fix = memory.record_fix(issue, True, True)
+    for signature in (generate_issue_signature(issue), fix_history_signature(issue)):
+        (hit,) = memory.recall(signature)
+        assert (hit.record.id, hit.why["exact"]) == (fix.id, 0.5)
+    assert memory.recall("0" * 16) == []
 
 
 def test_neighbours_of_a_hit_come_along(memory: Memory) -> None:

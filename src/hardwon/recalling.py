@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -28,6 +29,8 @@ CANDIDATES: Final = 40
 
 RANKED_MIN: Final = 20
 """Records that are ranked even if fewer are asked for, so that what else is known of them can change their order."""
+
+_HASH: Final = re.compile(r"[0-9a-f]{16}")  # as `generate_issue_signature` and `failure_hash` make them
 
 NEIGHBOURED: Final = 3
 NEIGHBOURS: Final = 10
@@ -108,8 +111,11 @@ class Recaller:
         return [(each, found[each.candidate.id]) for each in ranked]
 
     def _exact(self, query: str, about_error: bool, filters: Filters) -> list[Found]:
-        """Records of the very failure that the query reports."""
-        return self._store.by_key(self._project, [f"failure:{failure_hash(query)}"], filters, CANDIDATES) if about_error else []
+        """Records of the very failure that the query reports, or whose signature or failure hash it is."""
+        keys = [f"failure:{failure_hash(query)}"] if about_error else []
+        if _HASH.fullmatch(query.strip()):
+            keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
+        return self._store.by_key(self._project, keys, filters, CANDIDATES) if keys else []
 
     def _neighbours(self, searched: Sequence[tuple[Found, float]], filters: Filters) -> Iterator[tuple[Found, float]]:
         """What the best hits' sessions hold beside them."""
