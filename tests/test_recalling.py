@@ -288,6 +288,23 @@ def test_frequent_terms_are_left_out_of_large_memories(tmp_path: Path) -> None:
         assert len(other.recall("common words")) == 1, "what is frequent elsewhere is still found here"
 
 
+def test_large_memories_are_searched_by_words_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(tmp_path) as memory:
+        for number in range(400):
+            tool = (
+                {"outcome": "failure", "tool": "unknown"}
+                if number % 100 == 0
+                else {"outcome": "success", "tool": "conversation"}
+            )
+            memory.remember(f"the parser dropped field {number % 7} of row {number}", **tool)
+        asked = [("parser field 3", {}), ("row 200", {}), ("dropped parser", {"outcome": "failure"}), ("nothing alike", {})]
+        small = [[hit.record.id for hit in memory.recall(query, k=4, **filters)] for query, filters in asked]
+        monkeypatch.setattr(limits, "FIRST_BY_WORDS_FROM_RECORDS", 1)
+        large = [[hit.record.id for hit in memory.recall(query, k=4, **filters)] for query, filters in asked]
+    assert large == small
+    assert [len(found) for found in large] == [4, 4, 4, 0]
+
+
 # --- context ----------------------------------------------------------------------------------------------------
 
 

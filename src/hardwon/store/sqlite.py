@@ -79,6 +79,8 @@ _FOUND_WITH_VOTES: Final = _columns_of_found(f"r.helped + {_votes('level1')}", f
 _ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
 _ROW_FIELDS: Final = 14
 _NEAREST_SPARE: Final = 5  # so many times as many as are wanted, in case some are archived or gone
+_FIRST_SPARE: Final = 5
+_FIRST_MIN: Final = 100
 _VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
 _TRUSTED: Final = f"r.status <> 'archived' AND r.{tallies.TRUSTED_AUTHORS}"
 _DERIVED: Final = [
@@ -178,22 +180,32 @@ class SqliteStore(Store):
         if not terms:
             return []
         where, values = self._searchable(project, filters)
-        best = (
-            "SELECT r.seq, -bm25(record_text) AS score FROM record_text JOIN record r ON r.seq = record_text.rowid "
-            f"WHERE {where} AND record_text MATCH ? ORDER BY score DESC, r.at_us DESC, r.id DESC LIMIT ?"
-        )
-        # Only of the best is more read than what they are chosen by.
+        where, match, most, first = _numbered(where), len(values) + 1, len(values) + 2, len(values) + 3
+        scored = f"SELECT rowid AS seq, -bm25(record_text) AS score FROM record_text WHERE record_text MATCH ?{match}"
+        # The best by their words alone, which nearly always pass; only where too few do, all that match are asked.
+        sources = [f"{scored} ORDER BY bm25(record_text), rowid DESC LIMIT ?{first}", scored]
         with self._reading() as connection:
-            sql = (
-                f"SELECT {self._found_columns(connection, project)}, best.score FROM ({best}) best "
-                "JOIN record r ON r.seq = best.seq JOIN record_text ON record_text.rowid = best.seq "
-                "ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
-            )
+            columns = self._found_columns(connection, project)
+            few = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get < limits.FIRST_BY_WORDS_FROM_RECORDS
             for chosen in dict.fromkeys((self._rare_enough(connection, terms), tuple(terms))):  # all of them, if need be
-                match = " OR ".join(f'"{term}"' for term in chosen)
-                rows = connection.execute(sql, (*values, match, limit)).fetchall()
+                words = " OR ".join(f'"{term}"' for term in chosen)
+                for source in sources[few:]:
+                    # MATERIALIZED: or else the planner would go through all records and ask each for its words. Only of the
+                    # best is more read than what they are chosen by.
+                    sql = (
+                        f"WITH b AS MATERIALIZED ({source}), best AS MATERIALIZED (SELECT b.seq, b.score FROM b "
+                        f"CROSS JOIN record r ON r.seq = b.seq WHERE {where} "
+                        f"ORDER BY b.score DESC, r.at_us DESC, r.id DESC LIMIT ?{most}) "
+                        f"SELECT {columns}, best.score FROM best CROSS JOIN record r ON r.seq = best.seq "
+                        "CROSS JOIN record_text ON record_text.rowid = best.seq "
+                        "ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
+                    )
+                    given = (*values, words, limit, max(_FIRST_MIN, _FIRST_SPARE * limit))
+                    rows: list[Any] = connection.execute(sql, given[: most if source == scored else first]).fetchall()
+                    if len(rows) >= limit:
+                        break
                 if rows:
-                    return [(_found(row[:-1]), row[-1]) for row in rows]  # type: ignore[misc]
+                    return [(_found(row[:-1]), row[-1]) for row in rows]
         return []
 
     def _found_columns(self, connection: apsw.Connection, project: str) -> str:
