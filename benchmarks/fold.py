@@ -125,11 +125,14 @@ def per_record(memory: Memory, batch: list[AnyRecord]) -> float:
     return (derive + fold_seconds(memory, [row_of(record) for record in batch])) / len(batch) * 1e6
 
 
+def after_the_last_record() -> datetime:
+    return START + timedelta(days=DAYS)
+
+
 def measure(folder: Path, count: int, early: int, rounds: int) -> None:
-    clock = lambda: START + timedelta(days=DAYS)  # noqa: E731  # the day after the last record
     with (
-        Memory(folder / "large.db", consolidate_every=0, clock=clock) as large,
-        Memory(folder / "small.db", consolidate_every=0, clock=clock) as small,
+        Memory(folder / "large.db", consolidate_every=0, clock=after_the_last_record) as large,
+        Memory(folder / "small.db", consolidate_every=0, clock=after_the_last_record) as small,
     ):
         fill(large, count)
         fill(small, early)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from clocks import Clock
 from hardwon import Memory
 
 settings.register_profile(
@@ -22,6 +23,11 @@ TORTURE = bool(os.environ.get("HARDWON_TORTURE"))
 def memory(tmp_path: Path) -> Iterator[Memory]:
     with Memory(tmp_path / "brain") as opened:
         yield opened
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture(autouse=True)

@@ -865,7 +865,7 @@ ALIKE["shell: another command that is not installed"] = [
 ALIKE["shell: a file that is not there"] = [
     "cat: notes.txt: No such file or directory",
     "cat: /home/ann/notes.txt: No such file or directory",
-    "cat: /home/bob/work/notes.txt: No such file or directory",
+    "cat: /home/bob/todo/notes.txt: No such file or directory",
     "cat: ../notes.txt: No such file or directory\n",
 ]
 ALIKE["shell: another file that is not there"] = [

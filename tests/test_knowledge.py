@@ -10,28 +10,11 @@ from typing import Any
 
 import pytest
 
+from clocks import START, Clock
 from hardwon import Episode, Memory, failure_hash, limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.learn.rules import Rule
 from hardwon.learn.signatures import fix_history_signature
-
-START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)  # a Monday
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(seconds=1)
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import math
 import random
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clocks import Clock
 from hardwon import Memory, fix_history_signature, generate_issue_signature, limits
 from hardwon.errors import InvalidInputError
 from hardwon.model import AnyRecord
 from hardwon.recall.tokens import count_tokens
 from strategies import records as any_records
-
-START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(seconds=1)
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -248,6 +230,14 @@ def test_rules_of_one_source_are_charged_to_it(memory: Memory) -> None:
         assert words("\n".join(line for line in lines if "mallory" in line)) <= 0.2 * budget
         assert any("flag" in line for line in lines)
         assert all(line.endswith("]") for line in lines[2:-1]), "behind each line stands who says so"
+
+
+def test_a_single_author_may_fill_a_context(memory: Memory) -> None:
+    memory.record_episode("t", 0.9, successes=["Read the log"])
+    memory.record_episode("t", 0.9, successes=["Read the log"])
+    said = "Charging a card twice happened because the retry of the charge had no idempotency key at all"
+    memory.remember(said, "failure", "unknown")
+    assert said in str(memory.context("card charged twice", task_id="t", budget_tokens=200, count_tokens=words))
 
 
 def test_the_same_is_not_said_twice(memory: Memory) -> None:

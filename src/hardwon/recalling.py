@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.knowledge import Knowledge, readable
@@ -144,9 +144,9 @@ class Recaller:
         hits = self._hits_to_say(asked) if asked else []
         lessons = list(self._lessons(task_id, issue, fixer))
         room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, hits, lessons))
-        for line, source, ids in lessons:
-            if room.may_say(room.cost(line), source):
-                room.say(line, source, ids)
+        for lesson in lessons:
+            if room.may_say(room.cost(lesson.line), lesson.only_source):
+                room.say(lesson.line, lesson.only_source, lesson.ids)
         for what, content, record in _sentences(hits):
             _say_sentence(what, content, record, int(budget * _SENTENCE_SHARE), room)
         similar_cases(asked[: limits.INDEXED_CHARS_MAX], [case for case in map(_case, hits) if case.acts], room)
@@ -161,18 +161,17 @@ class Recaller:
         )
 
     def _lessons(self, task_id: str | None, issue: Issue | None, fixer: str | None) -> Iterator[Lesson]:
-        """Rules of the task, how its episodes went, and what was done about the issue; each with its only source, if it has
-        but one and nobody vouches for it."""
+        """Rules of the task, how its episodes went, and what was done about the issue."""
         if task_id is not None:
             for rule in self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX):
                 shown = clean_line(str(rule), limits.LESSON_CHARS_MAX)
                 mark = f"[{rule.episodes} episodes, {_sources(rule.sources, rule.vouched)}]"
-                yield f"{shown} {mark}", _only(rule.sources, rule.vouched), rule.evidence
+                yield Lesson(f"{shown} {mark}", rule.sources, rule.vouched, rule.evidence)
             scores = self._known.scores(task_id)
             if scores.mean is not None and scores.best is not None:
                 name = clean_line(task_id, limits.NAME_CHARS_MAX)
                 line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{scores.episodes} episodes]"
-                yield line, None, ()
+                yield Lesson(line)
         if issue:
             odds = self._known.fix_odds(issue, None, None, fixer)
             kind = clean_line(issue.issue_type, limits.NAME_CHARS_MAX)
@@ -180,7 +179,7 @@ class Recaller:
                 done = clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.LESSON_CHARS_MAX)
                 went = f"worked {strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
                 mark = f"[{went}, {_sources(strategy.sources, strategy.vouched)}]"
-                yield f"{kind}: {done} {mark}", _only(strategy.sources, strategy.vouched), strategy.evidence
+                yield Lesson(f"{kind}: {done} {mark}", strategy.sources, strategy.vouched, strategy.evidence)
 
     # --- advice -------------------------------------------------------------------------------------------------
 
@@ -224,16 +223,23 @@ class Recaller:
         return [line for line in lines if line][: limits.INSTEAD_MAX]
 
 
-Lesson = tuple[str, str | None, Sequence[str]]
-"""A line, its only source if nobody vouches for it, and the records behind it."""
+class Lesson(NamedTuple):
+    """A line, who taught it, how often somebody vouched for that, and the records behind it."""
+
+    line: str
+    sources: Sequence[str] = ()
+    vouched: int = 0
+    ids: Sequence[str] = ()
+
+    @property
+    def only_source(self) -> str | None:
+        """None where there are several, or somebody vouches for it."""
+        return self.sources[0] if len(self.sources) == 1 and not self.vouched else None
+
 
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _SENTENCE_TOKENS_ALWAYS: Final = 40  # so much may every source say, however small its share is
-
-
-def _only(sources: Sequence[str], vouched: int) -> str | None:
-    return sources[0] if len(sources) == 1 and not vouched else None
 
 
 def _sources(sources: Sequence[str], vouched: int) -> str:
@@ -323,8 +329,8 @@ def _source_of(record: AnyRecord) -> str | None:
 
 def _quota(budget: int, hits: Sequence[Hit], lessons: Iterable[Lesson]) -> int | None:
     """What one source may take where more than one has something to say."""
-    sources = {source for _, source, _ in lessons}
-    sources |= {_source_of(hit.record) for hit in hits if hit.score >= RELEVANT_FROM * hits[0].score}
+    sources = {source for lesson in lessons for source in lesson.sources}
+    sources |= {hit.record.metadata.source.author for hit in hits if hit.score >= RELEVANT_FROM * hits[0].score}
     return int(limits.SOURCE_SHARE_MAX * budget) if len(sources) > 1 else None
 
 
