@@ -306,9 +306,10 @@ class Knowledge:
                 promoted.setdefault(decision.target, {}).update(dict.fromkeys(decision.tasks))
         found = []
         for target in sorted(promoted, key=lambda target: (-len(promoted[target]), target))[: limits.PROJECT_RULES_MAX]:
-            kind, _, item = target.partition(":")
+            kind: Literal["works", "avoid"] = "works" if target.startswith("works:") else "avoid"
+            item = target.partition(":")[2]
             tasks = sorted(promoted[target])[: limits.TASKS_OF_RULE_MAX]
-            supports = self.across_tasks(kind, item, tasks)  # type: ignore[arg-type]
+            supports = self.across_tasks(kind, item, tasks)
             if holds_for_project(supports):
                 text = next(filter(None, (self.worded(each, {}) for each in supports)), None)
                 found += [project_rule(supports, text)] if text else []

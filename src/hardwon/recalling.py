@@ -165,12 +165,12 @@ class Recaller:
         if task_id is not None:
             for rule in self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX):
                 shown = clean_line(str(rule), limits.LESSON_CHARS_MAX)
-                mark = f"[{rule.episodes} episodes, {_sources(rule.sources, rule.vouched)}]"
+                mark = f"[{_episodes(rule.episodes)}, {_sources(rule.sources, rule.vouched)}]"
                 yield Lesson(f"{shown} {mark}", rule.sources, rule.vouched, rule.evidence)
             scores = self._known.scores(task_id)
             if scores.mean is not None and scores.best is not None:
                 name = clean_line(task_id, limits.NAME_CHARS_MAX)
-                line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{scores.episodes} episodes]"
+                line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{_episodes(scores.episodes)}]"
                 yield Lesson(line)
         if issue:
             odds = self._known.fix_odds(issue, None, None, fixer)
@@ -240,6 +240,10 @@ class Lesson(NamedTuple):
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _SENTENCE_TOKENS_ALWAYS: Final = 40  # so much may every source say, however small its share is
+
+
+def _episodes(count: int) -> str:
+    return "1 episode" if count == 1 else f"{count} episodes"
 
 
 def _sources(sources: Sequence[str], vouched: int) -> str:
