@@ -27,6 +27,7 @@ bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
 	$(BIN)/python benchmarks/export.py
 	$(BIN)/python benchmarks/fold.py
 	$(BIN)/python benchmarks/recall.py
+	$(BIN)/python benchmarks/tree.py
 
 torture: $(VENV)/.installed-dev  ## The long crash and contention runs (about half an hour)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py

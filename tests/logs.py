@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hardwon import Episode, Experience, Fix, Issue, Memory, Metadata, MistakeCard, Source, Step, Trajectory
 from hardwon.fields import new_id
-from hardwon.model import AnyRecord, Moment, Validation
+from hardwon.model import Adopted, AnyRecord, Moment, Validation
 from strategies import at
 
 TASKS = ["triage", "deploy"]
@@ -101,7 +101,36 @@ experiences = st.one_of(
         error_type=st.just("logic"),
     ),
 )
-records: st.SearchStrategy[AnyRecord] = st.one_of(episodes, fixes, trajectories, experiences)
+adopted = of(
+    Adopted,
+    origin=st.just("training_memory"),
+    data=st.fixed_dictionaries(
+        {
+            "memory": st.fixed_dictionaries(
+                {
+                    "task_rules": st.dictionaries(
+                        st.sampled_from(TASKS),
+                        st.lists(st.sampled_from([f"{mark}{text}" for mark in ("[WORKS] ", "[AVOID] ", "") for text in TEXTS])),
+                    ),
+                    "mistakes": texts,
+                    "successes": texts,
+                    "mistake_cards": st.lists(
+                        st.fixed_dictionaries(
+                            {
+                                "mistake_type": st.sampled_from(["early", "late"]),
+                                "task_id": st.sampled_from(TASKS),
+                                "lesson": st.sampled_from(TEXTS),
+                                "seen_count": st.integers(1, 700),
+                            }
+                        ),
+                        max_size=2,
+                    ),
+                }
+            )
+        }
+    ),
+)
+records: st.SearchStrategy[AnyRecord] = st.one_of(episodes, fixes, trajectories, experiences, adopted)
 logs = st.lists(records, min_size=1, max_size=14)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hardwon import Episode, Experience, Fact, Fix, Issue, Metadata, MistakeCard, Source, Step, Trajectory
 from hardwon.fields import from_us
-from hardwon.model import ROUTES, STATUSES, VERIFIERS, AnyRecord, Entities, Moment, RelatedFile, Validation
+from hardwon.model import ROUTES, STATUSES, VERIFIERS, Adopted, AnyRecord, Entities, Moment, RelatedFile, Validation
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80)
 prose = texts.filter(lambda text: bool(text.strip()))
@@ -130,7 +130,10 @@ fixes = st.builds(
     confidence=st.none() | units,
     metadata=metadatas,
 )
+adopted = st.builds(Adopted, id=ids, origin=names | st.just("training_memory"), data=json_objects, metadata=metadatas)
 records: st.SearchStrategy[AnyRecord] = st.one_of(experiences(), facts, trajectories, episodes, fixes)
+kept_records: st.SearchStrategy[AnyRecord] = st.one_of(records, adopted)
+"""With what a caller does not add, but a memory keeps."""
 
 
 def at(seconds: int) -> datetime:

@@ -14,10 +14,10 @@ import hardwon
 SOURCE = Path(hardwon.__file__).parent
 ROOT = SOURCE.parent.parent
 LAYERS = [
-    {"limits", "errors", "fields", "model"},
+    {"limits", "errors", "fields", "model", "routing"},
     {"learn", "recall", "govern"},
     {"outside", "store"},
-    {"memory", "intake", "moving", "upkeep", "recorder", "reports", "knowledge", "consolidating", "recalling"},
+    {"memory", "intake", "moving", "upkeep", "recorder", "reports", "knowledge", "consolidating", "recalling", "mirroring"},
     {"datasets"},
     {"doors"},
     {"serve"},
@@ -116,6 +116,7 @@ def test_the_project_speaks_of_itself_alone() -> None:
         path = ROOT / name
         if path.suffix in (".py", ".md", ".toml", ".lock", "") and path.is_file():
             text = path.read_text(errors="replace")
-            assert not re.search(r"\bseed 00[0-4]\b|[s]hared/seeds|step \d+ of 11", text, re.IGNORECASE), name
+            assert not re.search(r"\bseed 00[0-4]\b|step \d+ of 11", text, re.IGNORECASE), name
+            assert name == ".ci/run" or not re.search("[s]hared/seeds", text), name  # only CI knows where the documents are
             if path.suffix == ".lock":
                 assert "://" not in text, f"{name} names a registry"

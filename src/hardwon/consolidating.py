@@ -181,7 +181,8 @@ def _promote(target: str, weighed: Weighed, text: str, tasks: Iterable[str], kno
 def _retire(task: str, weighed: Sequence[Weighed], texts: Texts, today: int, drafts: Drafts) -> None:
     for each in weighed:
         last_day = each.support.last_us // DAY_US
-        if each.state != "retired" and today - last_day > limits.RULE_UNUSED_DAYS:
+        shown = bool(each.support.tallies)  # what was only adopted no episode has shown yet
+        if shown and each.state != "retired" and today - last_day > limits.RULE_UNUSED_DAYS:
             text = texts[each.kind].get(each.support.item, "")
             reason = f"no episode showed it for {today - last_day} days"
             drafts.add("retire", task_id=task, target=each.support.item, replacement=str(last_day), text=text, reason=reason)

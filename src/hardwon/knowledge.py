@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Final, Literal, TypeVar
+from typing import Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.fields import from_us
+from hardwon.fields import from_us, is_derived
+from hardwon.learn.adopted import TRAINING_MEMORY, Told, adopted_card, adopted_text, cards_of, rules_of, told_by
+from hardwon.learn.compare import Scored
 from hardwon.learn.confidence import FixCounts, Odds, Share, fix_odds, tool_odds
 from hardwon.learn.consolidation import merged_items
 from hardwon.learn.failures import error_core, failure_hash
-from hardwon.learn.lessons import BETWEEN_NAMES, HELPED, Tally, signature_keys
+from hardwon.learn.lessons import BETWEEN_NAMES, HELPED, Tally, adopted_key, rule_key, signature_keys
 from hardwon.learn.patterns import (
     ModelInsights,
     Pattern,
@@ -35,6 +37,7 @@ from hardwon.learn.rules import (
     STATE_ORDER,
     Card,
     Rule,
+    RuleKind,
     ScoreHistory,
     Thresholds,
     Weighed,
@@ -53,15 +56,16 @@ from hardwon.learn.rules import (
 from hardwon.learn.signatures import generate_issue_signature, issue_subject
 from hardwon.learn.support import Support, gather
 from hardwon.learn.trajectories import pairs_of
-from hardwon.model import ROUTES, Action, AnyRecord, Decision, Episode, Fix, Issue, Trajectory
+from hardwon.model import ROUTES, Action, Adopted, AnyRecord, Decision, Episode, Fix, Issue, MistakeCard, Trajectory
 from hardwon.recall.filters import Filters
 from hardwon.reports import SimilarIssues
-from hardwon.store.contract import Daily, Store, Stored
+from hardwon.store.contract import Cursor, Daily, Store, Stored
 from hardwon.store.rows import record_of
 
 T = TypeVar("T")
 
-_RULE_KINDS: Final[tuple[Literal["works", "avoid"], ...]] = ("works", "avoid")
+_RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")
+_WRITTEN: Final[RuleKind] = "written"
 RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
 """Decisions that change which rules there are."""
 
@@ -79,6 +83,9 @@ class Knowledge:
         self.today = today
         self._records: dict[str, AnyRecord | None] = {}
         self._counts: dict[tuple[str, str], list[Daily]] = {}
+        self._weighed: dict[str, list[Weighed]] = {}
+        self._told: dict[str, Told] | None = None
+        self._episodes: dict[str, list[Episode]] = {}
 
     def daily(self, scope: str, key: str) -> list[Daily]:
         """Counts by item and day, read once."""
@@ -244,15 +251,53 @@ class Knowledge:
         return [(decision.target, decision.replacement) for decision in found if decision.task_id == task_id]
 
     def weighed_rules(self, task_id: str, decisions: Sequence[Decision]) -> list[Weighed]:
-        """What the task's own episodes say, without texts."""
-        own = [decision for decision in decisions if decision.task_id == task_id and decision.in_effect]
-        same = merged_items(own)
-        retired = retired_days(own)
-        thresholds = self._thresholds(task_id)
+        """What the task's own episodes say, and what was adopted about it, without texts."""
+        if task_id not in self._weighed:
+            own = [decision for decision in decisions if decision.task_id == task_id and decision.in_effect]
+            same = merged_items(own)
+            retired = retired_days(own)
+            thresholds = self._thresholds(task_id)
+            claimed = self._claimed(task_id, same)
+            weighed: list[Weighed] = []
+            for kind in _RULE_KINDS:
+                supports = _joined(self._supports(kind, task_id, same), claimed.get(kind, {}))
+                weighed += weigh(kind, task_id, supports.values(), thresholds, retired, self.today)
+            self._weighed[task_id] = weighed
+        return self._weighed[task_id]
+
+    @property
+    def _adopted(self) -> dict[str, Told]:
+        """What was adopted, by the id of its record, the newest first. Read once."""
+        if self._told is None:
+            keys = [adopted_key(TRAINING_MEMORY)]
+            found = self._store.by_key(self._project, keys, Filters(kind="adopted"), limits.ADOPTED_READ_MAX)
+            records = [record for record in readable(each.stored for each in found) if isinstance(record, Adopted)]
+            self._told = {told.record.id: told for told in told_by(records)}
+            self._records.update((record.id, record) for record in records)
+        return self._told
+
+    def _claimed(self, task_id: str | None, same: Mapping[str, str]) -> dict[str, dict[str, Support]]:
+        """What was adopted about a task (None: about none in particular), by kind of rule and item."""
+        found: dict[str, dict[str, Support]] = {}
+        for kind, item, claim in rules_of(self._adopted.values(), task_id):
+            leader = same.get(item, item)
+            support = found.setdefault(kind, {}).setdefault(leader, Support(leader))
+            if claim.record_id not in {known.record_id for known in support.claims}:
+                support.claim(claim)
+        return found
+
+    def _weighed_claims(self, task_id: str | None, known: Iterable[Weighed]) -> list[Weighed]:
+        """Adopted rules that stand for themselves: for no task in particular, and texts that say neither what works nor what to
+        avoid. Without those that the task has as rules of its own."""
+        shown = {(each.kind, each.support.item) for each in known}
+        found: list[tuple[str | None, dict[str, dict[str, Support]]]] = [(None, self._claimed(None, {}))]
+        if task_id is not None:
+            found.append((task_id, {_WRITTEN: self._claimed(task_id, {}).get(_WRITTEN, {})}))
         weighed: list[Weighed] = []
-        for kind in _RULE_KINDS:
-            supports = self._supports(kind, task_id, same).values()
-            weighed += weigh(kind, task_id, supports, thresholds, retired, self.today)
+        for task, by_kind in found:
+            for kind in (*_RULE_KINDS, _WRITTEN):
+                supports = [each for item, each in by_kind.get(kind, {}).items() if (kind, item) not in shown]
+                weighed += weigh(kind, task, supports, Thresholds(), {}, self.today)
         return weighed
 
     def _thresholds(self, task_id: str) -> Thresholds:
@@ -262,20 +307,49 @@ class Knowledge:
     def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
         """The rule in the words of an episode that shows it."""
         items = {weighed.support.item, *(item for item, leader in same.items() if leader == weighed.support.item)}
-        return self._first(
-            weighed.support.spokesmen,
-            lambda record: rule_text(record, weighed.kind, items) if isinstance(record, Episode) else None,
-        )
+        return self._first(weighed.support.spokesmen, partial(self._words_of_rule, weighed, items))
+
+    def _words_of_rule(self, weighed: Weighed, items: Iterable[str], record: AnyRecord) -> str | None:
+        told = self._adopted.get(record.id)
+        if told:
+            return adopted_text(told.memory, weighed.task_id, weighed.kind, items)
+        return rule_text(record, weighed.kind, items) if isinstance(record, Episode) else None
 
     def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
         decisions = self.decisions(RULE_ACTIONS, task_id)
         rules = self._project_rules(decisions)
         rules += self._written_rules([each for each in decisions if each.action == "rule" and each.task_id in (None, task_id)])
+        own: list[Weighed] = []
         if task_id is not None:
-            rules += self._task_rules(task_id, decisions, state, limit)
+            own = self.weighed_rules(task_id, decisions)
+            rules += self._worded_rules(task_id, sorted(own, key=_by_order), decisions, state, limit)
+        claimed = self._weighed_claims(task_id, own)
+        rules += self._worded_rules(task_id, sorted(claimed, key=_by_order), (), state, limit)
         wanted = [rule for rule in rules if state in (None, rule.state)]
-        wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful, rule.id))
+        wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful))
         return wanted[:limit]
+
+    def new_rules(self, task_id: str, limit: int) -> list[Rule]:
+        """What was said last of a task and too seldom yet to be judged, the newest first."""
+        decisions = self.decisions(RULE_ACTIONS, task_id)
+        own = self.weighed_rules(task_id, decisions)
+        waiting = [each for each in (*own, *self._weighed_claims(task_id, own)) if each.is_new]
+        newest = sorted(waiting, key=lambda each: each.newest_first)
+        return self._worded_rules(task_id, newest, decisions, "candidate", limit)
+
+    def unjudged(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
+        """What an episode says beside these rules, as far as nobody can tell yet whether it holds."""
+        decisions = self.decisions(RULE_ACTIONS, episode.task_id)
+        same = merged_items(each for each in decisions if each.task_id == episode.task_id and each.in_effect)
+        weighed = self.weighed_rules(episode.task_id, decisions)
+        judged = {(each.kind, each.support.item) for each in weighed if not each.is_new}
+        judged |= {(rule.kind, rule.id) for rule in besides}
+        found = []
+        for kind, name, texts in (("avoid", "mistake", episode.mistakes), ("works", "success", episode.successes)):
+            keyed = {rule_key(text, kind): text for text in texts[: limits.LESSONS_PER_RECORD_MAX]}
+            unsaid = [text for item, text in keyed.items() if item and (kind, same.get(item, item)) not in judged]
+            found += [f"{name}: {text}" for text in unsaid[: limits.NEW_RULES_IN_CONTEXT_MAX]]
+        return found
 
     def _written_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
         """Without those that were read from nothing but records of sources that were rolled back."""
@@ -288,9 +362,11 @@ class Knowledge:
                 found.append(written_rule(decision, tainted=bool(tainted)))
         return found
 
-    def _task_rules(self, task_id: str, decisions: Sequence[Decision], state: str | None, limit: int) -> list[Rule]:
+    def _worded_rules(
+        self, task_id: str | None, weighed: Iterable[Weighed], decisions: Iterable[Decision], state: str | None, limit: int
+    ) -> list[Rule]:
+        """As many as are wanted of those that can be put into words, in the order given."""
         same = merged_items(each for each in decisions if each.task_id == task_id and each.in_effect)
-        weighed = sorted(self.weighed_rules(task_id, decisions), key=lambda each: each.order)
         found: list[Rule] = []
         for each in weighed:
             text = self.worded(each, same) if state in (None, each.state) else None
@@ -306,7 +382,7 @@ class Knowledge:
                 promoted.setdefault(decision.target, {}).update(dict.fromkeys(decision.tasks))
         found = []
         for target in sorted(promoted, key=lambda target: (-len(promoted[target]), target))[: limits.PROJECT_RULES_MAX]:
-            kind: Literal["works", "avoid"] = "works" if target.startswith("works:") else "avoid"
+            kind: RuleKind = "works" if target.startswith("works:") else "avoid"
             item = target.partition(":")[2]
             tasks = sorted(promoted[target])[: limits.TASKS_OF_RULE_MAX]
             supports = self.across_tasks(kind, item, tasks)
@@ -315,7 +391,7 @@ class Knowledge:
                 found += [project_rule(supports, text)] if text else []
         return found
 
-    def across_tasks(self, kind: Literal["works", "avoid"], item: str, tasks: Iterable[str]) -> list[Weighed]:
+    def across_tasks(self, kind: RuleKind, item: str, tasks: Iterable[str]) -> list[Weighed]:
         """What several tasks say about one lesson."""
         found: list[Weighed] = []
         for task in tasks:
@@ -324,11 +400,14 @@ class Knowledge:
         return found
 
     def cards(self, task_id: str | None, limit: int) -> list[Card]:
-        tasks = (
-            [task_id] if task_id is not None else self._store.most_counted(self._project, "card", limits.TASKS_CONSIDERED_MAX)
-        )
+        tasks = [task_id] if task_id is not None else self._tasks_with_cards()
         ranked = ranked_cards((support for task in tasks for support in self._card_supports(task)), self.today)
         return list(islice(filter(None, map(self._worded_card, ranked)), limit))
+
+    def _tasks_with_cards(self) -> list[str]:
+        counted = self._store.most_counted(self._project, "card", limits.TASKS_CONSIDERED_MAX)
+        adopted = sorted({card.task_id for card in cards_of(self._adopted.values())})
+        return list(dict.fromkeys([*counted, *adopted]))[: limits.TASKS_CONSIDERED_MAX]
 
     def _card_supports(self, task: str) -> list[Support]:
         own = self._supports("card", task)
@@ -337,17 +416,47 @@ class Knowledge:
                 whole = own.setdefault(item, Support(item))
                 for tally in support.tallies:
                     whole.add(tally)
+        for card in cards_of(self._adopted.values(), task):
+            support = own.setdefault(card.item, Support(card.item))
+            support.keys.add(task)
+            support.claim(card.claim)
         return list(own.values())
 
     def _worded_card(self, support: Support) -> Card | None:
-        said = self._first(support.spokesmen, partial(_card_of, support.item))
+        said = self._first(support.spokesmen, partial(self._words_of_card, support.item))
         return card_from(support, next(iter(support.keys)), said) if said else None
+
+    def _words_of_card(self, item: str, record: AnyRecord) -> MistakeCard | None:
+        told = self._adopted.get(record.id)
+        if told:
+            return adopted_card(told.memory, item)
+        return card_in(record, [item]) if isinstance(record, Episode) else None
 
     def scores(self, task_id: str) -> ScoreHistory:
         support = self._supports("score", task_id).get("", Support(""))
-        newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
-        recent = [record.score for record in readable(reversed(newest)) if isinstance(record, Episode)]
-        return score_history(task_id, support, recent)
+        return score_history(task_id, support, [episode.score for episode in self.newest_episodes(task_id)])
+
+    def newest_episodes(self, task_id: str) -> list[Episode]:
+        """The last ones, oldest first."""
+        if task_id not in self._episodes:
+            newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
+            self._episodes[task_id] = [each for each in readable(reversed(newest)) if isinstance(each, Episode)]
+        return self._episodes[task_id]
+
+    def scored(self, filters: Filters, tag: str | None) -> list[Scored]:
+        """Episodes in the order of time, each with whether it had the memory: it has the tag, or names what it recalled. Of
+        what was adopted nobody knows the latter."""
+        found: list[Scored] = []
+        before: Cursor | None = None
+        while len(found) < limits.COMPARED_EPISODES_MAX and (
+            page := self._store.page(self._project, filters, before, limits.PAGE_ROWS, trusted=True)
+        ):
+            before = Cursor(page[-1].at_us, page[-1].id)
+            for each in readable(page):
+                if isinstance(each, Episode) and (tag is not None or not is_derived(each.id)):
+                    had = each.recalled is not None if tag is None else tag in each.metadata.tags
+                    found.append(Scored(each.task_id, each.score, had, each.metadata.source.id))
+        return found[: limits.COMPARED_EPISODES_MAX][::-1]
 
     # --- diagnoses and solutions --------------------------------------------------------------------------------
 
@@ -399,8 +508,18 @@ def _fix_of(record: AnyRecord) -> Fix | None:
     return record if isinstance(record, Fix) else None
 
 
-def _card_of(item: str, record: AnyRecord) -> Any:
-    return card_in(record, [item]) if isinstance(record, Episode) else None
+def _by_order(weighed: Weighed) -> tuple[int, float, int, bool, int, str]:
+    return weighed.order
+
+
+def _joined(supports: dict[str, Support], claimed: Mapping[str, Support]) -> dict[str, Support]:
+    """The supports, with what was claimed for the same items."""
+    for item, claims in claimed.items():
+        support = supports.setdefault(item, Support(item))
+        support.keys |= claims.keys
+        for claim in claims.claims:
+            support.claim(claim)
+    return supports
 
 
 def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str] | None:

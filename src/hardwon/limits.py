@@ -44,6 +44,9 @@ RECORD_BYTES_MAX: Final = 4 * MIB
 SUMMARY_CHARS_MAX: Final = 50
 """The summary becomes part of a file name; with time, id and suffix it stays under every file system's 255 bytes."""
 
+SUMMARY_READ_CHARS_MAX: Final = 1_000
+"""How much of a given summary is looked at: Unicode's normal form of a long run of accents takes time with its square."""
+
 SUMMARY_FROM_CONTENT_CHARS: Final = 30
 """How much of the content a generated summary is made of, as the BTB tree always did."""
 
@@ -114,6 +117,31 @@ are read, and whole by `doctor`."""
 
 FORK_WAIT_S: Final = 10.0
 """How long a fork waits for other threads of the process to finish their statements."""
+
+# --- the tree of files --------------------------------------------------------------------------------------------
+
+TREE_DEPTH_MAX: Final = 16
+"""Folders below one another in a tree of files. The standard tree has three; a mistake must not lead us on forever."""
+
+TREE_UNSYNCED_MAX: Final = 2_000
+"""Files that one process has written and not yet synced. One sync for all of them costs as much as ten of one each; after a
+power cut so many are compared with the database, in a fifth of a second."""
+
+TREE_SETTLED_AT_ONCE: Final = 10_000
+"""Files that are noted as synced in one transaction."""
+
+TREE_BATCH_FILES: Final = 500
+"""Files that are taken in from the tree in one transaction."""
+
+TREE_RACY_NS: Final = 2_000_000_000
+"""A folder or file that changed less than two seconds ago may change again without its time telling: some file systems keep
+whole seconds."""
+
+RECENT_SHOWN: Final = 5
+"""The newest experiences in a reflection, as many as the BTB tree always showed."""
+
+TREE_REPORTED_MAX: Final = 1_000
+"""Files that a report on the tree names, of each sort. It counts all of them."""
 
 # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -317,3 +345,168 @@ EMBED_DIMENSION_MAX: Final = 8_192
 EMBED_NUMBER_BYTES: Final = 40
 """One number of a reply, with the line break and indentation that some endpoints put around it: by this, as many texts are
 sent at once as have replies that stay below LLM_REPLY_BYTES_MAX."""
+
+# --- topology ---------------------------------------------------------------------------------------------------
+
+TOPOLOGY_DEPTH_MAX: Final = 32
+"""Levels of folders that are told apart; what lies deeper counts in the last of them. A schema has three or four, and a
+folder made by hand must not run into Python's own limit."""
+
+HOTSPOT_SHARE: Final = 0.25
+"""A folder with this share of what lies above it is a hotspot: at most four beside one another."""
+
+HOTSPOTS_SHOWN_MAX: Final = 20
+"""Hotspots in one answer: a screen."""
+
+AREAS_SHOWN_MAX: Final = 5
+"""Failing areas, and likewise strong ones, that a reflection names, as the BTB tree always did."""
+
+ATTEMPTS_TO_JUDGE_MIN: Final = 10
+"""Successes and failures before a share of them is spoken of. Of fewer, each one moves it by more than ten percent."""
+
+AREA_TO_JUDGE_MIN: Final = 5
+"""Failures (or successes) before one says where most of them lie."""
+
+# --- data sets --------------------------------------------------------------------------------------------------
+
+DATASET_MEMORIES_MAX: Final = 1_000_000
+"""Memories of one data set that is read. Twenty times the largest in use; all of them are held at once."""
+
+DATASET_BYTES_MAX: Final = 512 * MIB
+"""A data set as JSON or JSON Lines: DATASET_MEMORIES_MAX memories of ordinary length."""
+
+DATASET_LITERAL_BYTES_MAX: Final = 16 * MIB
+"""A data set as Python source. Its syntax tree takes sixty times the room: a gigabyte, for some 70,000 memories."""
+
+DATASET_GENERATED_MAX: Final = 100_000
+"""Memories that are made up at once. Beyond this the words run out, and contents would begin to resemble one another."""
+
+DATASET_CONTENT_CHARS_MIN: Final = 10
+"""The content of a memory in a data set, as the BTB tree's own schema had it. Fewer cannot say what happened to what."""
+
+DATASET_CONTENT_CHARS_MAX: Final = 500
+"""The content of a memory in a data set, as the BTB tree's own schema had it: a few sentences, no log."""
+
+DATASET_JUDGED_FROM: Final = 50
+"""Memories from which on a data set's shares are held against their targets: the smallest size that targets were made for."""
+
+DATASET_PROBLEMS_SHOWN: Final = 20
+"""Problems that a report lists as text; it holds all of them. A screen."""
+
+DATASET_DAY_MEMORIES: Final = 90
+"""Memories of one generated working day: thirty in each of its three sessions, one every six minutes."""
+
+# --- routing ----------------------------------------------------------------------------------------------------
+
+SEGMENT_CHARS_MAX: Final = 60
+"""A value that names a folder as it is. Longer ones are cut and told apart by a hash: a path has to stay readable."""
+
+SEGMENT_KEY_CHARS_MAX: Final = 38
+"""A key that names a folder as it is: with `=` and the longest value the name stays within SEGMENT_BYTES_MAX."""
+
+SEGMENT_BYTES_MAX: Final = 99
+"""One folder's name: encrypting file systems leave 143 of the usual 255."""
+
+SEGMENT_SLUG_CHARS_MAX: Final = 27
+"""How much of a value can be read in a name that ends in its hash."""
+
+SEGMENT_HASH_BYTES: Final = 5
+"""The hash of such a value, in ten hex digits: of ten thousand folders, two share a name once in twenty thousand trees."""
+
+SEGMENT_READ_CHARS: Final = 200
+"""How much of a value is looked at for the readable part of its name; normalising takes the square of it."""
+
+SCHEMA_DEPTH_MAX: Final = 12
+"""Folders below one another in a routing schema, templates included."""
+
+SCHEMA_BRANCHES_MAX: Final = 10_000
+"""Branches of one routing schema, all levels together: more is data, for which a template has a placeholder."""
+
+BRANCH_CHARS_MAX: Final = 200
+"""One branch, template or key of a routing schema."""
+
+BRANCHES_SHOWN_MAX: Final = 20
+"""Branches that the message about an unroutable packet lists."""
+
+ROUTED_NUMBER_CHARS_MAX: Final = 400
+"""A number that a packet is routed by, as text: the largest float has 309 digits."""
+
+REGEX_VALUE_CHARS_MAX: Final = 100
+"""A value that a branch's regular expression is tried on; a longer one it does not take."""
+
+REGEX_WAYS_MAX: Final = REGEX_VALUE_CHARS_MAX**4
+"""Ways to try a branch's regular expression on one value, counted generously: four open repeats. Two seconds at worst."""
+
+GLOB_CHARS_MAX: Final = 2_000
+"""A glob pattern: a dozen folders of full length and a name."""
+
+# --- episodes ---------------------------------------------------------------------------------------------------
+
+ADOPTED_READ_MAX: Final = 20
+"""Adopted stores that are read for one answer, the newest. A team has one for each agent that it trained before."""
+
+NEW_RULES_IN_CONTEXT_MAX: Final = 3
+"""Rules in a context that nothing has borne out yet, the newest: as many mistakes as training memory showed. More where there
+are few others."""
+
+CARDS_IN_CONTEXT_MAX: Final = 3
+"""Mistake cards in a context, as many as training memory showed."""
+
+UNPROVEN_SHARE_MAX: Final = 0.3
+"""Of a context's tokens, for what nothing has borne out yet, where similar cases have something to say as well."""
+
+CARDS_PER_EPISODE_MAX: Final = 500
+"""Mistake cards that `Memory.episode` keeps of one attempt, the newest. Each has up to 600 characters of text, and a record
+must hold all of them."""
+
+# --- training memory ----------------------------------------------------------------------------------------------
+
+TRAINING_EPISODES_STORED: Final = 100
+"""Episodes in the log of a training memory's file, as many as training memory always kept."""
+
+TRAINING_EPISODES_UNSAVED_MAX: Final = 1_000
+"""Episodes in the log of a training memory that is not saved in between: the log is cut when it is saved, and whoever never
+saves must not fill the machine."""
+
+TRAINING_RULES_PER_TASK: Final = 10
+"""Rules of one task in a training memory, the newest; twice as many hold for all tasks. As it always kept them."""
+
+TRAINING_CARDS: Final = 30
+"""Mistake cards of a training memory, those seen most often, as it always kept them."""
+
+TRAINING_SCORES_MAX: Final = 1_000
+"""Scores of one task that a training memory lists, the newest; of older ones it keeps count and sum. A curve of a thousand
+points fills a screen."""
+
+TRAINING_LESSONS_MAX: Final = 1_000
+"""Mistakes, and likewise successes, of a training memory, the newest. A run of 800 episodes had 11; a prompt shows three."""
+
+TRAINING_TASKS_MAX: Final = 1_000
+"""Tasks whose scores and rules a training memory keeps: those recorded last. With the scores it bounds the file, and so the
+time of a save, even where every episode has a task of its own."""
+
+TRAINING_TEXT_CHARS_MAX: Final = 10_000
+"""One text of an episode in a training memory. A prompt shows its first hundred characters; a whole log belongs elsewhere."""
+
+TRAINING_PENDING_MAX: Final = 10_000
+"""Episodes that a training memory remembers one by one until they are saved, to add them to what others saved meanwhile. Of
+more it remembers the older half as a sum."""
+
+TRAINING_PLACES_MAX: Final = 4
+"""Files that one training memory is saved to in turn and adds to exactly. Who has more of them means copies."""
+
+TRAINING_SHARED_MAX: Final = 100
+"""Histories that a file remembers because a fork or pickle took unsaved episodes of theirs to another process: those that
+saved last. As many workers as one machine runs."""
+
+TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
+"""A training memory's file. A full one has a few megabytes, one that was never bounded has seen a million episodes."""
+
+TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
+"""Longest pause between two looks at a training memory's lock. A save takes a few milliseconds."""
+
+COMPARED_EPISODES_MAX: Final = 20_000
+"""Episodes that a comparison of runs reads, the newest: a second of work, and more would not change its interval."""
+
+CURVE_SCORES_MAX: Final = 1_000
+"""Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot has pixels."""

@@ -6,17 +6,19 @@ question going in becomes terms and filters (`recall`), the store finds candidat
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, Unpack
 from uuid import UUID
 
 from hardwon import consolidating, intake, limits, moving
@@ -30,20 +32,24 @@ from hardwon.errors import (
     PlaceError,
     UnknownRecordError,
 )
-from hardwon.fields import ABSENT, TIME_US_MAX, from_us, new_id, now, to_us
+from hardwon.fields import ABSENT, new_id, now, to_us
 from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.govern.lifecycle import check_transition, effective_validation
 from hardwon.govern.redaction import redact, redact_json
 from hardwon.intake import Envelope
 from hardwon.knowledge import Knowledge
+from hardwon.learn.compare import Comparison, compare
 from hardwon.learn.confidence import Odds
 from hardwon.learn.lessons import DAY_US
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
 from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory
 from hardwon.model import (
     ACTIONS,
+    INTERNAL_KINDS,
     MODEL_OF_KIND,
+    ROUTES,
     Action,
+    Adopted,
     AnyRecord,
     Decision,
     Entities,
@@ -72,8 +78,9 @@ from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
 from hardwon.recall.searchable import searchable_text
 from hardwon.recall.tokens import count_tokens
+from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection, hotspots_of, reflect_on, topology_of
 from hardwon.recalling import Context, Recaller
-from hardwon.recorder import TrajectoryRecorder
+from hardwon.recorder import EpisodeRecorder, TrajectoryRecorder
 from hardwon.reports import (
     Backup,
     Consolidation,
@@ -84,22 +91,29 @@ from hardwon.reports import (
     Merged,
     SimilarIssues,
     Stats,
+    Synced,
 )
 from hardwon.store import files, jsonl, place
 from hardwon.store.contract import Cursor, Finding, Progress, Row, Store, Stored, Writer
 from hardwon.store.rows import original_of, record_of, row_of
-from hardwon.store.sqlite import SqliteStore
+from hardwon.store.sqlite import SqliteStore, SqliteWriter
 from hardwon.store.sqlite_file import restore as restore_file
-from hardwon.upkeep import batches, derive_again, really_conflicting, refresh_status
+from hardwon.store.tree_index import Tree, TreeIndex
+from hardwon.upkeep import batches, derive_again, happen, really_conflicting, refresh_status
+
+if TYPE_CHECKING:
+    from hardwon.mirroring import Mirror, Planting
 
 _log = logging.getLogger("hardwon")
 
 Clock = Callable[[], datetime]
 R = TypeVar("R", bound=Record)
 
-_NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted")
+_NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
 _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
-_DECIDED_ELSEWHERE: Final = "records of other kinds: decisions are made by rollback, consolidate and undo"
+_MADE_ELSEWHERE: Final = (
+    "records of other kinds: decisions are made by rollback, consolidate and undo, what was adopted is brought by take_in"
+)
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
@@ -137,6 +151,8 @@ class Memory:
         root = repository_root(here)
         self._repository = Repository(root) if root else None
         self._store: Store = SqliteStore(found.path)
+        self._mirror: Mirror | None = None
+        self._open_tree()
 
     @property
     def location(self) -> str:
@@ -154,31 +170,42 @@ class Memory:
 
     def close(self) -> None:
         """Closes the memory for every thread; closing twice is allowed."""
-        self._store.close()
+        mirror, self._mirror = self._mirror, None
+        try:
+            if mirror:
+                mirror.settle()
+        finally:
+            self._store.close()
 
     # --- recording ----------------------------------------------------------------------------------------------
 
     def add(self, record: AnyRecord) -> str:
         """Keeps a record and returns its id once it is on disk. Adding the same record again changes nothing."""
-        return self._keep_one(_recordable(record)).id
+        return self.keep(record).id
 
     def add_many(self, records: Iterable[AnyRecord]) -> list[str]:
         """Keeps all of the records or, when one is refused, none. One transaction."""
+        return [record.id for record in self.keep_many(records)]
+
+    def keep_many(self, records: Iterable[R]) -> list[R]:
+        """As `add_many`, and returns the records as they were kept."""
         given = intake.items("records", records)  # all of them first: no code of the caller's runs while others wait
-        ids: list[str] = []
+        kept: list[R] = []
         head = self._head()
         if self._embedder:  # before anybody waits for us: a model takes its time
             given = [self._prepare(_recordable(record), head) for record in given]
         made = self._vectors_of(given)
+        planted: list[Planting] = []
         with self._store.write() as writer:
             for batch in batches(given, limits.ADD_BATCH_ROWS):
                 prepared = [self._prepare(_recordable(record), head) for record in batch]
-                self._append(writer, prepared)
-                ids += [record.id for record in prepared]
+                planted += self._append(writer, prepared)
+                kept += prepared
             self._keep_vectors(writer, made)
+        self._put_in_tree(planted)
         if any(type(record) is Episode for record in given):
             self._consolidate_when_due()
-        return ids
+        return self._placed(kept, planted)
 
     def remember(
         self,
@@ -283,21 +310,31 @@ class Memory:
         """`with m.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever happens in the block."""
         return TrajectoryRecorder(self, task, envelope)
 
+    def episode(self, task_id: str, **envelope: Unpack[Envelope]) -> EpisodeRecorder:
+        """`with m.episode(task_id) as ep: ep.mistake(text); ep.score = 0.4`: recorded whatever happens in the block."""
+        return EpisodeRecorder(self, task_id, envelope)
+
     def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
         metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None)
         recalled = _recalled(envelope.get("recalled"))
-        return self._keep_one(kind(id=new_id(at), metadata=metadata, recalled=recalled, **own))
+        return self.keep(kind(id=new_id(at), metadata=metadata, recalled=recalled, **own))
 
-    def _keep_one(self, record: R) -> R:
-        prepared = self._prepare(record, self._head())
+    def keep(self, record: R) -> R:
+        """As `add`, and returns the record as it was kept: with its defaults, without its secrets."""
+        prepared = self._prepare(_recordable(record), self._head())
         made = self._vectors_of([prepared])
         with self._store.write() as writer:
-            self._append(writer, [prepared])
+            planted = self._append(writer, [prepared])
             self._keep_vectors(writer, made)
+        self._put_in_tree(planted)
         if type(prepared) is Episode:
             self._consolidate_when_due()
-        return prepared
+        return self._placed([prepared], planted)[0]
+
+    def now(self) -> datetime:
+        """What the memory's clock says."""
+        return self._clock()
 
     def _clock(self) -> datetime:
         at = self._caller_clock()
@@ -325,8 +362,10 @@ class Memory:
             record = record.altered(metadata=metadata.altered(**changes))
         return without_secrets(record)
 
-    def _append(self, writer: Writer, records: Sequence[Record]) -> None:
-        appended = writer.append([row_of(record) for record in records])
+    def _append(self, writer: Writer, records: Sequence[Record]) -> list[Planting]:
+        """Keeps the records; returns the files that are to be put in the tree when the transaction is through."""
+        rows = [row_of(record) for record in records]
+        appended = writer.append(rows)
         if appended.forgotten:
             raise ConflictError(f"record {appended.forgotten[0]} was forgotten and stays so: record it under a new id")
         for record_id in really_conflicting(writer, self.project, appended.conflicting):
@@ -334,6 +373,86 @@ class Memory:
                 f"record {record_id} is kept already and says something else: records are append-only; record the new "
                 "version under an id of its own and supersede the old one"
             )
+        mirror = self._mirror_within(writer)
+        if not mirror:
+            return []
+        added = set(appended.added)
+        return mirror.plant(writer, [(record, row) for record, row in zip(records, rows, strict=True) if row.id in added])
+
+    # --- the tree of files ----------------------------------------------------------------------------------------
+
+    @property
+    def tree(self) -> Mirror | None:
+        """The tree of files that mirrors this memory's experiences; None where it has none."""
+        if self._mirror is None:
+            self._open_tree()
+        return self._mirror
+
+    def make_tree(self, schema: Mapping[str, Any] | None = None) -> Mirror:
+        """Gives the memory a tree of files in its own folder, routed by the standard schema or by one of your own. Where it has
+        one already, that stays, and `schema` must be its own or nothing."""
+        from hardwon.routing import Coherence  # with the rest of the tree: only whoever has one waits for it
+
+        Coherence(schema)  # what is wrong with a schema is told before anything changes
+        routes = "" if schema is None else json.dumps(schema)
+        with self._store.write() as writer:
+            index = _tree_of(writer, self.project)
+            other = index.other_project()
+            if other is not None:
+                allowed = f"project {other!r}: its tree is in this folder, and two cannot share one"
+                raise InvalidInputError.one("project", self.project, allowed)
+            index.plant_tree(Tree(secrets.token_hex(limits.MARK_BYTES), routes, files.boot_id()))
+        if self._mirror is None:
+            self._open_tree()
+        assert self._mirror is not None  # noqa: S101  # for type checkers: it was just made
+        if schema is not None and self._mirror.routes != routes:
+            raise InvalidInputError.one("schema", schema, "the schema that this tree was made with, or none")
+        return self._mirror
+
+    def sync(self) -> Synced:
+        """Brings tree and memory in step: looks at every file of the tree and takes in what people changed. Tells what was
+        taken in since this was last asked, or since the memory was opened."""
+        if self.tree is None:
+            raise InvalidInputError.one("memory", self.location, "a memory with a tree of files: make_tree gives it one")
+        return self.tree.sync()
+
+    def _open_tree(self) -> None:
+        if isinstance(self._store, SqliteStore):
+            with self._store.tree(self.project) as index:
+                kept = index.tree()
+            if kept:
+                self._mirror = self._mirror_of(kept)
+                self._mirror.open()
+
+    def _mirror_of(self, kept: Tree) -> Mirror:
+        from hardwon.mirroring import Mirror  # most memories have no tree: only whoever has one waits for it
+
+        assert isinstance(self._store, SqliteStore)  # noqa: S101  # for type checkers: only a local file has one beside it
+        return Mirror(self._store, self.project, Path(self.location).parent, kept, self._prepare, self._clock)
+
+    def _mirror_within(self, writer: Writer) -> Mirror | None:
+        """The tree, also where another process made it since this memory was opened."""
+        if self._mirror is None and isinstance(writer, SqliteWriter):
+            kept = writer.tree(self.project).tree()
+            if kept:
+                self._mirror = self._mirror_of(kept)
+        return self._mirror
+
+    def _put_in_tree(self, planted: Sequence[Planting]) -> None:
+        if planted and self._mirror:
+            self._mirror.put(planted)
+
+    def _placed(self, records: list[R], planted: Sequence[Planting]) -> list[R]:
+        """The records, those that have a file knowing where it is."""
+        if not planted or not self._mirror:
+            return records
+        paths = {planting.record_id: f"{self._mirror.root}/{planting.path}" for planting in planted}
+        return [record.altered(path_in_tree=paths[record.id]) if record.id in paths else record for record in records]
+
+    def _catch_up(self) -> None:
+        """Before a question is answered: what people did to the files of the tree."""
+        if self._mirror:
+            self._mirror.catch_up()
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -346,7 +465,9 @@ class Memory:
         """Records that pass all filters, newest first. Nothing stays locked between two of them."""
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
-        found = map(record_of, self._pages(Filters.of(self.project, filters), limit))
+        asked = Filters.of(self.project, filters)
+        self._catch_up()
+        found = map(record_of, self._pages(asked, limit))
         return found if limit is None else islice(found, min(limit, sys.maxsize))
 
     def _pages(self, filters: Filters, limit: int | None = None) -> Iterator[Stored]:
@@ -360,7 +481,13 @@ class Memory:
         """The `k` records that answer best, each with its score and why. Archived ones only where `status="archived"` asks for
         them, and a source that was rolled back only where `author` does."""
         k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
-        return self._recaller.recall(intake.text("query", query), k, Filters.of(self.project, filters))
+        intake.text("query", query)
+        asked = Filters.of(self.project, filters)
+        self._catch_up()
+        hits = self._recaller.recall(query, k, asked)
+        if self._mirror and self._mirror.refresh([hit.record.id for hit in hits]):
+            return self._recaller.recall(query, k, asked)
+        return hits
 
     def context(
         self,
@@ -381,6 +508,7 @@ class Memory:
             raise InvalidInputError.one("count_tokens", count_tokens, "a function from text to a number of tokens")
         given, fixer = intake.issue(issue) if issue is not None else (None, None)
         mark = secrets.token_hex(limits.MARK_BYTES)
+        self._catch_up()
         return self._recaller.context(query or "", task_id, given, fixer, budget, _checked_counter(count_tokens), mark)
 
     def advise(
@@ -469,7 +597,7 @@ class Memory:
         ids = list(dict.fromkeys(filter(None, map(intake.record_id, listed))))
         with self._store.write() as writer:
             stored = [found for found in map(partial(writer.get, self.project), ids) if found]
-            known = [found.id for found in stored if found.kind != "decision"]
+            known = [found.id for found in stored if found.kind not in INTERNAL_KINDS]
             at = self._clock()
             for found in known:
                 event = Event(id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome)
@@ -479,8 +607,33 @@ class Memory:
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
+        self._catch_up()
         counts = vars(self._store.counts(self.project))
         return Stats(**counts, location=self.location, project=self.project, size_bytes=self._store.size_bytes())
+
+    def topology(self) -> Branch:
+        """What lies where: experiences by outcome, tool and the key that the two require; with a tree, its folders."""
+        return topology_of(self._folder_counts(), Path(self.location).parent.name)
+
+    def hotspots(self, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX) -> list[Hotspot]:
+        """Where experiences pile up: places that hold at least this share of what lies above them, the largest first."""
+        return hotspots_of(self.topology(), share, limit)
+
+    def reflect(self) -> Reflection:
+        """What the experiences add up to: totals, where failures and successes pile up, and sentences about them."""
+        counts = self._folder_counts()
+        newest = self._store.page(self.project, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True)
+        return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
+
+    def _folder_counts(self) -> list[FolderCount]:
+        if self._mirror:
+            return self._mirror.counts()
+        from hardwon.routing import Coherence  # with the rest of the tree: only whoever asks waits for it
+
+        keys = sorted({route[0] for route in ROUTES.values() if route})
+        router = Coherence()
+        found = self._store.routes(self.project, keys)
+        return [FolderCount(router.route(each.packet).folder, each.records, each.bytes) for each in found]
 
     # --- what it learned --------------------------------------------------------------------------------------------
 
@@ -556,6 +709,22 @@ class Memory:
     def scores(self, task_id: str) -> ScoreHistory:
         """How a task went: mean, best, trend, and the newest scores."""
         return self._known.scores(intake.text("task_id", task_id))
+
+    def compare(
+        self, task_id: str | None = None, *, tag: str | None = None, by_run: bool = False, **filters: Any
+    ) -> Comparison:
+        """Whether the memory helps: scores of episodes that had it against scores of those that had not. An episode had it
+        that says what it recalled, be it nothing (`recalled=`, or `ep.context()`); or, with a `tag`, that has this one.
+        `by_run`: the episodes of a run (`source.id`) count as one, which is right where they learn from one another. Filters as
+        in `browse`; of very many episodes the newest are compared."""
+        for name, value in (("task_id", task_id), ("tag", tag)):
+            intake.optional_text(name, value)
+        if not isinstance(by_run, bool):
+            raise InvalidInputError.one("by_run", by_run, "true or false")
+        asked = Filters.of(self.project, {**filters, "task_id": task_id})
+        if asked.kind not in (None, "episode"):
+            raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
+        return compare(self._known.scored(asked.altered(kind="episode"), tag), by_run=by_run)
 
     def decisions(self, action: Action | None = None, task_id: str | None = None, limit: int = 100) -> list[Decision]:
         """What was decided about knowledge and not undone, newest first. Of a task: with what concerns the whole project."""
@@ -636,7 +805,9 @@ class Memory:
         event = Event(record_id=record_id, kind="status", at=self._clock(), by=by, status=to, **details)
         with self._store.write() as writer:
             check_transition(self._must_get(writer, event.record_id).metadata.validation.status, to)
-            return self._happen(writer, event)
+            changed = self._happen(writer, event)
+        self._follow_in_tree()
+        return changed
 
     def supersede(self, old_id: str, new_id: str, reason: str, by: str = "user") -> AnyRecord:
         """Archives a record in favour of the one that replaces it; returns the old one as it stands now."""
@@ -647,7 +818,14 @@ class Memory:
             if self._must_get(writer, str(event.replaced_by)).metadata.validation.status == "archived":
                 raise InvalidInputError.one("new_id", new_id, "a record that is not archived itself")
             self._must_get(writer, event.record_id)
-            return self._happen(writer, event)
+            changed = self._happen(writer, event)
+        self._follow_in_tree()
+        return changed
+
+    def _follow_in_tree(self, *, settle: bool = False) -> None:
+        """Files of records that were archived or forgotten go."""
+        if self._mirror:
+            self._mirror.follow(settle=settle)
 
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:
         """A record's whole life, oldest first: created, and everything that happened to it since. A forgotten record has
@@ -673,12 +851,7 @@ class Memory:
         return record_of(stored)
 
     def _happen(self, writer: Writer, event: Event) -> AnyRecord:
-        earlier = writer.events_of(self.project, event.record_id)
-        if earlier and event.at_us <= earlier[-1].at_us:
-            # A clock that stands still or was set back must not make what happens now count as having happened before.
-            event = event.altered(at=from_us(min(earlier[-1].at_us + 1, TIME_US_MAX)))
-        writer.add_events(self.project, [clean_event(event)])
-        refresh_status(writer, self.project, event.record_id)
+        happen(writer, self.project, event)
         return self._must_get(writer, event.record_id)
 
     def forget(
@@ -703,7 +876,9 @@ class Memory:
             raise InvalidInputError.one("ids_or_filters", given or ABSENT, "ids or at least one filter, not both")
         wanted = [(intake.record_id(found), str(found)) for found in given]
         if narrowing:
-            ids = [stored.id for stored in self._pages(Filters.of(self.project, filters))]
+            asked = Filters.of(self.project, filters)
+            also = [] if asked.kind else [asked.altered(kind="adopted")]  # it tells of what was tried as well
+            ids = [stored.id for each in (asked, *also) for stored in self._pages(each)]
         else:
             ids = [found for found in dict.fromkeys(found for found, _ in wanted) if self._store.get(self.project, found)]
         known = set(ids)
@@ -714,7 +889,11 @@ class Memory:
             at = self._clock()
             tombstones = [clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by)) for gone in batch]
             with self._store.write() as writer:
+                mirror = self._mirror_within(writer)
+                if mirror:
+                    mirror.keep_away(writer, batch)
                 writer.erase(self.project, batch, tombstones)
+            self._follow_in_tree(settle=True)
         erased = self._store.finish_erasure()
         return Forgotten(ids, unknown, dry_run, erased=erased, pending=not erased)
 
@@ -733,7 +912,7 @@ class Memory:
         if target.name.endswith((".db", ".db-wal", ".db-shm")):
             raise InvalidInputError.one("path", str(target), "a name that no database has, such as records.jsonl")
         counts = self._store.counts(self.project) if progress else None
-        total = counts.records + counts.decisions if counts else 0
+        total = counts.total if counts else 0
         with closing(self._store.stream(self.project)) as records:
             return jsonl.write(target, records, total, progress)
 
@@ -741,7 +920,29 @@ class Memory:
         """Adds the records of an exported file. The whole file is checked before anything is written. What is here already
         stays as it is; what is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged."""
         return moving.load(
-            self._store, self.project, intake.path("path", path), self._prepare, self._clock, by, dry_run, progress
+            self._store,
+            self.project,
+            partial(jsonl.read, intake.path("path", path)),
+            self._prepare,
+            self._clock,
+            by,
+            dry_run,
+            progress,
+            self._mirror_within,
+        )
+
+    def take_in(
+        self,
+        records: Iterable[AnyRecord],
+        dry_run: bool = False,
+        by: str = "user",
+        progress: Progress | None = None,
+    ) -> Loaded:
+        """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts another store makes them, with
+        ids derived from what they are."""
+        given = intake.items("records", records)
+        return moving.load(
+            self._store, self.project, lambda: given, self._prepare, self._clock, by, dry_run, progress, self._mirror_within
         )
 
     def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:
@@ -755,7 +956,7 @@ class Memory:
                 raise InvalidInputError.one("other", source.project, f"a memory of project {self.project!r}")
             if Path(source.location).samefile(self.location):
                 raise InvalidInputError.one("other", source.location, "another memory than this one")
-            return moving.merge(source._store, self._store, self.project, progress)
+            return moving.merge(source._store, self._store, self.project, progress, self._mirror_within)
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file as of one instant, while others write; verified, with a checksum beside it."""
@@ -790,6 +991,8 @@ class Memory:
             untrue = self._store.untrue_tallies(self.project)
             remedy = f"{untrue} tallies are not what the records add up to: run rebuild"
             findings.append(Finding("knowledge", not untrue, remedy if untrue else "every tally is what the records add up to"))
+            if self._mirror:
+                findings.append(self._mirror.check())
         return Diagnosis(findings)
 
     def rebuild(self) -> int:
@@ -802,6 +1005,12 @@ class Memory:
         with self._store.write() as writer:
             writer.recount(self.project)
         return corrected
+
+
+def _tree_of(writer: Writer, project: str) -> TreeIndex:
+    if not isinstance(writer, SqliteWriter):
+        raise PlaceError("only a memory in a local file can have a tree of files beside it")
+    return writer.tree(project)
 
 
 def _current_folder() -> Path:
@@ -845,10 +1054,11 @@ def _recalled(given: Context | Iterable[str] | None) -> list[str] | None:
     return given.ids if isinstance(given, Context) else [str(each) for each in intake.items("recalled", given)]
 
 
-def _recordable(record: AnyRecord) -> AnyRecord:
-    """A decision changes what others are believed: a caller does not add one like something that was tried."""
-    if type(record) is Decision:
-        raise InvalidInputError.one("record", record.id, _DECIDED_ELSEWHERE)
+def _recordable(record: R) -> R:
+    """A decision changes what others are believed, and what was adopted stands for records that nobody has: a caller does not
+    add one like something that was tried."""
+    if type(record) in (Decision, Adopted):
+        raise InvalidInputError.one("record", record.id, _MADE_ELSEWHERE)
     return record
 
 

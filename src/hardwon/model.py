@@ -1,4 +1,5 @@
-"""The five kinds of record, the decisions made about them, and the envelope that all of them carry. No I/O.
+"""The five kinds of record, the decisions made about them, what was adopted without records, and the envelope that all of
+them carry. No I/O.
 
 Truth is a log of records. Each record says what was tried or found (its own fields) inside an envelope (`metadata`): where
 it came from, when and at which commit, how far it may be believed, and to which project it belongs. Records never change;
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
 from pydantic_core import CoreSchema, from_json
 
 from hardwon import limits
@@ -55,16 +56,20 @@ Status = Literal["hypothesis", "verified", "published", "archived"]
 Verifier = Literal["test_runner", "human_approval", "compiler"]
 SourceType = Literal["user_interaction", "agent_execution", "test_result", "file_analysis"]
 FactType = Literal["error", "solution", "observation", "decision"]
-Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision"]
+Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision", "adopted"]
 Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback"]
-EventKind = Literal["status", "superseded", "imported", "credited", "forgotten"]
+EventKind = Literal["status", "superseded", "absent", "present", "imported", "credited", "forgotten"]
 
+OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 STATUSES: Final = get_args(Status)
 VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
 """Somebody, or a test, stands behind a record of these."""
 
 SOLVED_FROM: Final = 0.5
 """A trajectory's final reward, or an episode's score, from which on it ended well."""
+
+INTERNAL_KINDS: Final[tuple[Kind, ...]] = ("decision", "adopted")
+"""Kept, moved and merged like records, but nothing that was tried: they are among them only where they are asked for."""
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 VERIFIERS: Final = get_args(Verifier)
@@ -191,6 +196,7 @@ class Record(Model):
 
 def safe_summary(text: str) -> str:
     """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file name."""
+    text = text[: limits.SUMMARY_READ_CHARS_MAX]
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
     return slug or "untitled"
@@ -199,7 +205,8 @@ def safe_summary(text: str) -> str:
 class Experience(Record):
     """Something that happened, routed by its outcome and tool. Keys of your own are kept beside the required one.
 
-    A key given as None counts as not given.
+    A key given as None counts as not given. `unrouted` says why no route took it: it is kept and found, and teaches nothing.
+    `own_schema`: it was routed by a schema of the caller's own, in which outcomes and tools are what that schema says.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -207,9 +214,11 @@ class Experience(Record):
 
     kind: Literal["experience"] = "experience"
     content: Prose
-    outcome: Outcome
+    outcome: Annotated[Name, WithJsonSchema({"type": "string", "examples": list(OUTCOMES)})]
     tool: Name | None = None
     summary: Text = ""
+    unrouted: Prose | None = None
+    own_schema: Flag | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -224,6 +233,11 @@ class Experience(Record):
 
     @model_validator(mode="after")
     def _check_route(self) -> Self:
+        check_keys(self.extra)
+        if self.unrouted is not None or self.own_schema:
+            return self
+        if self.outcome not in OUTCOMES:
+            raise refuse(f"one of {', '.join(OUTCOMES)}", outcome=self.outcome)
         if (self.outcome, self.tool) not in ROUTES:
             tools = [tool for outcome, tool in ROUTES if outcome == self.outcome]
             allowed = "no tool" if tools == [None] else f"one of {', '.join(str(tool) for tool in tools)}"
@@ -233,12 +247,16 @@ class Experience(Record):
             place = f"{self.outcome} by {self.tool}" if self.tool else self.outcome
             allowed = f"for {place}, one of {', '.join(route[1])}"
             raise refuse(allowed, **{route[0]: self.extra.get(route[0], ABSENT)})
-        check_keys(self.extra)
         return self
 
     @property
     def turned_out_well(self) -> bool | None:
-        return {"success": True, "failure": False}.get(self.outcome)
+        return None if self.unrouted else {"success": True, "failure": False}.get(self.outcome)
+
+    @property
+    def path(self) -> str | None:
+        """Where its file is in the tree, from a memory that has one and has just kept it; else None."""
+        return self.__dict__.get("path_in_tree")  # no field: it is no part of what is kept
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -248,13 +266,16 @@ class Experience(Record):
     @property
     def route(self) -> tuple[str, str] | None:
         """The routing key of the outcome/tool pair with its value, or None where the pair needs none."""
-        required = ROUTES[self.outcome, self.tool]
-        return (required[0], self.extra[required[0]]) if required else None
+        required = ROUTES.get((self.outcome, self.tool))
+        return (required[0], self.extra[required[0]]) if required and required[0] in self.extra else None
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         schema = handler.resolve_ref_schema(handler(core))
-        schema["oneOf"] = [_route_schema(outcome, tool, route) for (outcome, tool), route in ROUTES.items()]
+        routed = {"oneOf": [_route_schema(outcome, tool, route) for (outcome, tool), route in ROUTES.items()]}
+        unrouted = {"properties": {"unrouted": {"type": "string"}}, "required": ["unrouted"]}
+        own = {"properties": {"own_schema": {"const": True}}, "required": ["own_schema"]}
+        schema["anyOf"] = [routed, unrouted, own]
         return schema
 
 
@@ -432,6 +453,16 @@ class Decision(Record):
         return self.metadata.validation.status in VOUCHED_STATUSES
 
 
+class Adopted(Record):
+    """What another store had added up, without the records it was added up from. `origin` names the sort of store, and with it
+    what `data` looks like (`learn.adopted` reads it). One source's word: it suggests, until records bear it out or somebody
+    verifies it."""
+
+    kind: Literal["adopted"] = "adopted"
+    origin: RequiredName
+    data: JsonObject
+
+
 class SolutionPattern(Model):
     """The metadata schema's deprecated aggregate. Read so that old data can be adopted; never written by us."""
 
@@ -449,7 +480,7 @@ AgentDBMetadata = Metadata
 AtomicFact = Fact
 ReasoningTrajectory = Trajectory
 
-AnyRecord = Experience | Fact | Trajectory | Episode | Fix | Decision
+AnyRecord = Experience | Fact | Trajectory | Episode | Fix | Decision | Adopted
 MODEL_OF_KIND: Final[Mapping[str, type[AnyRecord]]] = {
     "experience": Experience,
     "fact": Fact,
@@ -457,6 +488,7 @@ MODEL_OF_KIND: Final[Mapping[str, type[AnyRecord]]] = {
     "episode": Episode,
     "fix": Fix,
     "decision": Decision,
+    "adopted": Adopted,
 }
 
 

@@ -5,44 +5,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hardwon import limits
 from hardwon.fields import new_id
 from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.model import AnyRecord, Event
 from hardwon.reports import Loaded, Merged
-from hardwon.store import jsonl
-from hardwon.store.contract import Progress, Row, Store
+from hardwon.store.contract import Progress, Row, Store, Writer
 from hardwon.store.rows import original_of, row_of
 from hardwon.upkeep import batches, really_conflicting, refresh_status, same_but_for_status
 
+if TYPE_CHECKING:
+    from hardwon.mirroring import Mirror
+
+    MirrorOf = Callable[[Writer], Mirror | None]
+
 Prepare = Callable[[AnyRecord], AnyRecord]
+Read = Callable[[], Iterable[AnyRecord]]
 
 
 def load(
     store: Store,
     project: str,
-    path: Path,
+    read: Read,
     prepare: Prepare,
     clock: Callable[[], datetime],
     by: str,
     dry_run: bool,
     progress: Progress | None,
+    mirror_of: MirrorOf,
 ) -> Loaded:
-    """The whole file is checked before the first record is written; new records land as hypotheses."""
-    total = sum(1 for _ in map(prepare, jsonl.read(path)))
+    """All records are checked before the first is written, so they are read twice; new ones land as hypotheses."""
+    total = sum(1 for _ in map(prepare, read()))
     if dry_run:
-        return _foresee(store, project, map(prepare, jsonl.read(path)))
+        return _foresee(store, project, map(prepare, read()))
     added, forgotten, done = 0, 0, 0
     conflicts: list[str] = []
-    for batch in batches(map(prepare, jsonl.read(path)), limits.BATCH_ROWS):
+    for batch in batches(map(prepare, read()), limits.BATCH_ROWS):
         with store.write() as writer:
-            appended = writer.append([_imported_row(record) for record in batch])
+            rows = [_imported_row(record) for record in batch]
+            appended = writer.append(rows)
             conflicts += really_conflicting(writer, project, appended.conflicting)
             at = clock()
             events = [Event(id=new_id(at), record_id=new, kind="imported", at=at, by=by) for new in appended.added]
             writer.add_events(project, [clean_event(event) for event in events])
+            mirror = mirror_of(writer)
+            new = set(appended.added)
+            kept = [(record, row) for record, row in zip(batch, rows, strict=True) if record.id in new]
+            planted = mirror.plant(writer, kept) if mirror else []
+        if mirror:
+            mirror.put(planted)
         added += len(appended.added)
         forgotten += len(appended.forgotten)
         done += len(batch)
@@ -78,19 +91,26 @@ def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded
     return Loaded(total, total - present - forgotten - len(conflicts), present, conflicts, forgotten, dry_run=True)
 
 
-def merge(source: Store, target: Store, project: str, progress: Progress | None) -> Merged:
+def merge(source: Store, target: Store, project: str, progress: Progress | None, mirror_of: MirrorOf) -> Merged:
     """The union of records and events, minus what either side forgot."""
     added, present, forgotten, events, erased, done = 0, 0, 0, 0, 0, 0
     conflicts: list[str] = []
     counts = source.counts(project) if progress else None
-    total = counts.records + counts.decisions if counts else 0
+    total = counts.total if counts else 0
     for batch in batches(source.stream(project), limits.BATCH_ROWS):
-        rows = [row_of(without_secrets(original_of(stored))) for stored in batch]
+        records = [without_secrets(original_of(stored)) for stored in batch]
         with target.write() as writer:
+            rows = [row_of(record) for record in records]
             appended = writer.append(rows)
+            mirror = mirror_of(writer)
+            new_ids = set(appended.added)
+            kept = [(record, row) for record, row in zip(records, rows, strict=True) if record.id in new_ids]
+            planted = mirror.plant(writer, kept) if mirror else []
             for new in appended.added:  # an earlier merge may have brought its events
                 refresh_status(writer, project, new)
             different = really_conflicting(writer, project, appended.conflicting)
+        if mirror:
+            mirror.put(planted)
         added += len(appended.added)
         forgotten += len(appended.forgotten)
         present += len(batch) - len(appended.added) - len(appended.forgotten) - len(different)
@@ -102,12 +122,22 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None)
     for happened in batches(source.events(project), limits.BATCH_ROWS):
         tombstones = [event for event in happened if event.kind == "forgotten"]
         with target.write() as writer:
+            mirror = mirror_of(writer)
+            if mirror:
+                mirror.keep_away(writer, [event.record_id for event in tombstones])
             erased += writer.erase(project, [event.record_id for event in tombstones], list(map(clean_event, tombstones)))
             # What was said of another content under the same id says nothing about ours.
-            others = [event for event in happened if event.kind != "forgotten" and event.record_id not in strangers]
+            # That a file is absent there says nothing about the files here.
+            others = [
+                event
+                for event in happened
+                if event.kind not in ("forgotten", "absent") and event.record_id not in strangers
+            ]
             fresh = writer.add_events(project, [clean_event(event) for event in others])
             for record_id in dict.fromkeys(event.record_id for event in fresh):
                 refresh_status(writer, project, record_id)
         events += len(fresh)
+        if mirror:
+            mirror.follow(settle=bool(tombstones), restored=True)
     pending = erased > 0 and not target.finish_erasure()
     return Merged(added, present, conflicts, forgotten, events, erased, pending)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.knowledge import Knowledge, readable
 from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by, outlook, same_action, worked
 from hardwon.learn.failures import error_core, failure_hash, shows_error
-from hardwon.learn.lessons import HELPED, NOT_HELPED, attempt_key, session_key
+from hardwon.learn.lessons import HELPED, NOT_HELPED, OUR_FENCE, attempt_key, session_key
+from hardwon.learn.rules import Card, Rule
 from hardwon.learn.trajectories import error_in
 from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, Step, Trajectory
 from hardwon.recall.advice import Advice, Attempt, advice_on
@@ -143,10 +145,14 @@ class Recaller:
         asked = " ".join(filter(None, (query, issue.description if issue else "", (issue.error_output or "") if issue else "")))
         hits = self._hits_to_say(asked) if asked else []
         lessons = list(self._lessons(task_id, issue, fixer))
-        room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, hits, lessons))
+        unproven = self._unproven(task_id) if task_id is not None else []
+        room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, hits, [*lessons, *unproven]))
         for lesson in lessons:
-            if room.may_say(room.cost(lesson.line), lesson.only_source):
-                room.say(lesson.line, lesson.only_source, lesson.ids)
+            _say_lesson(lesson, room)
+        end = room.left - (int(limits.UNPROVEN_SHARE_MAX * budget) if hits else room.left)
+        for lesson in unproven:
+            if room.left - room.cost(lesson.line) >= end:
+                _say_lesson(lesson, room)
         for what, content, record in _sentences(hits):
             _say_sentence(what, content, record, int(budget * _SENTENCE_SHARE), room)
         similar_cases(asked[: limits.INDEXED_CHARS_MAX], [case for case in map(_case, hits) if case.acts], room)
@@ -163,10 +169,7 @@ class Recaller:
     def _lessons(self, task_id: str | None, issue: Issue | None, fixer: str | None) -> Iterator[Lesson]:
         """Rules of the task, how its episodes went, and what was done about the issue."""
         if task_id is not None:
-            for rule in self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX):
-                shown = clean_line(str(rule), limits.LESSON_CHARS_MAX)
-                mark = f"[{_episodes(rule.episodes)}, {_sources(rule.sources, rule.vouched)}]"
-                yield Lesson(f"{shown} {mark}", rule.sources, rule.vouched, rule.evidence)
+            yield from map(_of_rule, self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
             scores = self._known.scores(task_id)
             if scores.mean is not None and scores.best is not None:
                 name = clean_line(task_id, limits.NAME_CHARS_MAX)
@@ -180,6 +183,22 @@ class Recaller:
                 went = f"worked {strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
                 mark = f"[{went}, {_sources(strategy.sources, strategy.vouched)}]"
                 yield Lesson(f"{kind}: {done} {mark}", strategy.sources, strategy.vouched, strategy.evidence)
+
+    def _unproven(self, task_id: str) -> list[Lesson]:
+        """What was said of the task and is not borne out yet: the newest rules and the mistake cards, which take turns, and the
+        last episode; before them where it has something to say that they have not. So a lesson is in the very next context
+        after the episode that taught it."""
+        active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
+        new = self._known.new_rules(task_id, max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active))
+        cards = self._known.cards(task_id, limits.CARDS_IN_CONTEXT_MAX)
+        turns = zip_longest(map(_of_rule, new), map(_of_card, cards))
+        lines = [line for turn in turns for line in turn if line]
+        for episode in self._known.newest_episodes(task_id)[-1:]:
+            unsaid = self._known.unjudged(episode, new)
+            said = "; ".join(unsaid) or episode.trajectory_summary
+            if said and OUR_FENCE not in said:
+                lines.insert(0 if unsaid else len(lines), _of_episode(episode, said))
+        return lines
 
     # --- advice -------------------------------------------------------------------------------------------------
 
@@ -224,12 +243,13 @@ class Recaller:
 
 
 class Lesson(NamedTuple):
-    """A line, who taught it, how often somebody vouched for that, and the records behind it."""
+    """A line, who taught it, how often somebody vouched for that, the records behind it, and the sentence it makes needless."""
 
     line: str
     sources: Sequence[str] = ()
     vouched: int = 0
     ids: Sequence[str] = ()
+    instead_of: str = ""
 
     @property
     def only_source(self) -> str | None:
@@ -242,8 +262,39 @@ _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _SENTENCE_TOKENS_ALWAYS: Final = 40  # so much may every source say, however small its share is
 
 
+def _of_rule(rule: Rule) -> Lesson:
+    mark = f"[{_support(rule.episodes, rule.adopted)}, {_sources(rule.sources, rule.vouched)}]"
+    return Lesson(f"{clean_line(str(rule), limits.LESSON_CHARS_MAX)} {mark}", rule.sources, rule.vouched, rule.evidence)
+
+
+def _of_card(card: Card) -> Lesson:
+    said = f"{card.mistake_type}: {card.lesson}" + (f" Evidence: {card.evidence}" if card.evidence else "")
+    mark = f"[{_support(card.seen_count, 0, card.adopted_count)}, {_sources(card.sources, card.vouched)}]"
+    return Lesson(f"{clean_line(said, limits.LESSON_CHARS_MAX)} {mark}", card.sources, card.vouched, card.records)
+
+
+def _of_episode(episode: Episode, said: str) -> Lesson:
+    line = f"last episode, score {episode.score:.2f}: {clean_line(said, limits.LESSON_CHARS_MAX)} {mark_of(episode)}"
+    author, vouched = episode.metadata.source.author, int(_source_of(episode) is None)
+    return Lesson(line, (author,), vouched, (episode.id,), _told(episode))
+
+
+def _say_lesson(lesson: Lesson, room: Room) -> None:
+    if room.may_say(room.cost(lesson.line), lesson.only_source):
+        room.say(lesson.line, lesson.only_source, lesson.ids)
+        room.said.add(lesson.instead_of)
+
+
 def _episodes(count: int) -> str:
     return "1 episode" if count == 1 else f"{count} episodes"
+
+
+def _support(episodes: int, adopted: int, seen_before: int = 0) -> str:
+    """What it rests on: episodes that are here, that it was adopted, and how often it was seen before that."""
+    told = [_episodes(episodes)] if episodes or not (adopted or seen_before) else []
+    told += ["adopted"] if adopted else []
+    times = "once" if seen_before == 1 else f"{seen_before} times"
+    return ", ".join([*told, *([f"seen {times} in training memory"] if seen_before else [])])
 
 
 def _sources(sources: Sequence[str], vouched: int) -> str:
@@ -280,8 +331,8 @@ def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
             if _same(command, action):
                 failure = "" if record.succeeded or not error.strip() else failure_hash(error)
                 yield _attempt(record, command, record.succeeded, failure, error or record.issue.description)
-    elif isinstance(record, Experience) and record.outcome in ("success", "failure") and _same(record.content, action):
-        failed = record.outcome == "failure"
+    elif isinstance(record, Experience) and record.turned_out_well is not None and _same(record.content, action):
+        failed = not record.turned_out_well
         failure = (record.metadata.validation.failure_hash or failure_hash(record.content)) if failed else ""
         yield _attempt(record, record.content, not failed, failure, record.content)
 
@@ -346,9 +397,14 @@ def _sentences(hits: Sequence[Hit]) -> Iterator[tuple[str, str, AnyRecord]]:
             what = record.outcome if isinstance(record, Experience) else record.fact_type
             yield what, clean_line(record.content, limits.LESSON_CHARS_MAX), record
         elif isinstance(record, Episode):
-            said = "; ".join(filter(None, (record.trajectory_summary, *record.successes[:2], *record.mistakes[:2])))
+            said = _told(record)
             if said:
-                yield f"score {record.score:.2f}", clean_line(said, limits.LESSON_CHARS_MAX), record
+                yield f"score {record.score:.2f}", said, record
+
+
+def _told(episode: Episode) -> str:
+    said = "; ".join(filter(None, (episode.trajectory_summary, *episode.successes[:2], *episode.mistakes[:2])))
+    return clean_line(said, limits.LESSON_CHARS_MAX)
 
 
 def _say_sentence(what: str, content: str, record: AnyRecord, most: int, room: Room) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from hardwon import limits
-from hardwon.errors import HardwonError
-from hardwon.govern.redaction import redact
-from hardwon.model import Step, Trajectory
+from hardwon.errors import HardwonError, InvalidInputError
+from hardwon.govern.redaction import redact, redact_json
+from hardwon.intake import ENVELOPE_KEYWORDS, items
+from hardwon.model import Episode, MistakeCard, Step, Trajectory
 
 if TYPE_CHECKING:
     from hardwon.intake import Envelope
     from hardwon.memory import Memory
+    from hardwon.model import Issue
+    from hardwon.recalling import Context
 
 
 class TrajectoryRecorder:
@@ -50,6 +54,126 @@ class TrajectoryRecorder:
 
     def _record(self, final_reward: float) -> None:
         self.record = self._memory.record_trajectory(self.task, _fitting(self.steps), final_reward, **self._envelope)
+
+
+class EpisodeRecorder:
+    """Collects what happens in one attempt at a task inside a `with` block and records it when the block ends.
+
+    A block that ends well counts as solved (score 1.0) unless `score` says otherwise. One that raises counts with the score it
+    has by then, else as failed (0.0), and the error is one of its mistakes. Without a `summary` the actions of the steps
+    make one. `record` is what was kept. What is not allowed is refused where it is said, not when the block ends.
+    """
+
+    def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
+        for name, value in envelope.items():
+            if name not in ENVELOPE_KEYWORDS:
+                raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
+        recalled = envelope.get("recalled")
+        ids = None if recalled is None else items("recalled", getattr(recalled, "ids", recalled))
+        began = Episode(task_id=task_id, score=0.0, recalled=ids)
+        self.task_id = began.task_id
+        self.steps: list[Step] = []
+        self.mistakes: list[str] = []
+        self.successes: list[str] = []
+        self.cards: list[MistakeCard] = []
+        self.record: Episode | None = None
+        self._score: float | None = None
+        self._summary = ""
+        self._memory = memory
+        self._envelope = envelope
+        self._recalled = began.recalled
+
+    @property
+    def score(self) -> float | None:
+        """From 0 to 1; None until it is set."""
+        return self._score
+
+    @score.setter
+    def score(self, score: float) -> None:
+        self._score = self._checked(score=score).score
+
+    @property
+    def summary(self) -> str:
+        """What happened, in a sentence or two."""
+        return self._summary
+
+    @summary.setter
+    def summary(self, summary: str) -> None:
+        self._summary = self._checked(trajectory_summary=summary).trajectory_summary
+
+    def step(self, action: str = "", observation: str = "", reward: float = 0.0) -> None:
+        """One step was taken. An episode counts its steps; `Memory.trajectory` keeps what was done and seen in each."""
+        self.steps.append(Step(action=action, observation=observation, reward=reward))
+
+    def mistake(self, text: str) -> None:
+        """Something that went wrong, as a lesson."""
+        self.mistakes += self._checked(mistakes=[text]).mistakes
+
+    def success(self, text: str) -> None:
+        """Something that worked, as a lesson."""
+        self.successes += self._checked(successes=[text]).successes
+
+    def card(self, mistake_type: str = "unknown_mistake", **fields: Any) -> None:
+        """A mistake with the decision that would have been right: `worker_id`, `bad_decision`, `correct_decision`, `evidence`,
+        `lesson`, and `task_id` where it is not this one."""
+        card, _ = redact_json({"mistake_type": mistake_type, **fields})  # before evidence and lesson are cut
+        self.cards.append(MistakeCard.model_validate(card))
+
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        issue: Issue | Mapping[str, Any] | None = None,
+        budget_tokens: int = limits.CONTEXT_TOKENS,
+        count_tokens: Callable[[str], int] | None = None,
+    ) -> Context:
+        """What the memory has to say before the attempt, as `Memory.context` does. The episode names what it was shown, so
+        that its score tells whether that helped, and `Memory.compare` knows that it had the memory."""
+        counting: dict[str, Any] = {} if count_tokens is None else {"count_tokens": count_tokens}
+        found = self._memory.context(query, task_id=self.task_id, issue=issue, budget_tokens=budget_tokens, **counting)
+        self._recalled = list(dict.fromkeys([*(self._recalled or ()), *found.ids]))[: limits.ITEMS_MAX]
+        return found
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self._record(1.0 if self._score is None else self._score)
+            return
+        self.mistakes.append(_told(error))
+        try:
+            self._record(self._score or 0.0)
+        except HardwonError as failure:
+            # The caller's own error is the news; that it could not be recorded must not hide it.
+            error.add_note(f"Hardwon could not record this episode: {failure}")
+
+    def _checked(self, **fields: Any) -> Episode:
+        return Episode(**{"task_id": self.task_id, "score": 0.0, **fields})
+
+    def _record(self, score: float) -> None:
+        envelope = self._envelope.copy()
+        envelope["recalled"] = self._recalled
+        done = _cut("; ".join(filter(None, (step.action for step in self.steps))), limits.LESSON_CHARS_MAX)
+        each = limits.RECORD_BYTES_MAX // 8 // 4  # characters for a quarter of the record, as in _fitting
+        self.record = self._memory.record_episode(
+            self.task_id,
+            score,
+            len(self.steps),
+            _cut(self._summary or done, each),
+            _fitting_texts(self.mistakes, each),
+            _fitting_texts(self.successes, each),
+            self.cards[-limits.CARDS_PER_EPISODE_MAX :],
+            **envelope,
+        )
+
+
+def _fitting_texts(texts: list[str], room: int) -> list[str]:
+    """As many texts, the newest, and as much of each, as fit."""
+    texts = texts[-limits.ITEMS_MAX :]
+    if sum(map(len, texts)) <= room:
+        return texts
+    return [_cut(text, room // len(texts)) for text in texts]
 
 
 def _told(error: BaseException) -> str:

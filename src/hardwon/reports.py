@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -66,6 +66,19 @@ class Merged:
     events: int
     erased: int
     pending: bool
+
+
+@dataclass
+class Synced:
+    """What the files of the tree had to say: how many were new, edited, moved, or gone. `left` are those that were left alone,
+    each with the reason; `secrets` those that hold one, which the memory does not."""
+
+    added: int = 0
+    edited: int = 0
+    moved: int = 0
+    absent: int = 0
+    left: dict[str, str] = field(default_factory=dict)
+    secrets: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

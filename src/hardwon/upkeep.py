@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
+from hardwon.fields import TIME_US_MAX, from_us
+from hardwon.govern.cleaning import clean_event
 from hardwon.govern.lifecycle import credits_of, effective_validation
 from hardwon.model import Event, Record, Validation
 from hardwon.store.contract import Row, Writer
@@ -18,6 +20,19 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     source = iter(items)
     while batch := list(islice(source, size)):
         yield batch
+
+
+def happen(writer: Writer, project: str, event: Event) -> None:
+    """Something happens to a record now: the event is kept, and the record's standing follows."""
+    writer.add_events(project, [clean_event(in_order(event, writer.events_of(project, event.record_id)))])
+    refresh_status(writer, project, event.record_id)
+
+
+def in_order(event: Event, earlier: Sequence[Event]) -> Event:
+    """A clock that stands still or was set back must not make what happens now count as having happened before."""
+    if earlier and event.at_us <= earlier[-1].at_us:
+        return event.altered(at=from_us(min(earlier[-1].at_us + 1, TIME_US_MAX)))
+    return event
 
 
 def refresh_status(writer: Writer, project: str, record_id: str) -> None:

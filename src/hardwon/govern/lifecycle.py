@@ -16,6 +16,10 @@ NEXT_STATUSES: Final[Mapping[Status, tuple[Status, ...]]] = {
 }
 
 
+BY_TREE: Final = "tree"
+"""Who does what files say that people changed."""
+
+
 def check_transition(now: Status, to: Status) -> None:
     """Raises where a record of status `now` may not become `to`."""
     allowed = NEXT_STATUSES[now]
@@ -31,17 +35,24 @@ def credits_of(events: Iterable[Event]) -> tuple[int, int]:
 
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
     """What a reader is told. A function of the set of events: the order in which they arrive does not matter. `imported` comes
-    first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere."""
+    first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere. A record
+    whose file in the tree vanished (`absent`), or gave way to an edit, is again what it was before when the file is `present`
+    again."""
     current = envelope
+    before: Validation | None = None
     for event in sorted(events, key=lambda event: (event.kind != "imported", event.at_us, event.id)):
         if event.kind == "status" and event.status:
+            before = None
             current = current.altered(
                 status=event.status,
                 verified_by=event.verified_by or current.verified_by,
                 verification_id=event.verification_id or current.verification_id,
             )
-        elif event.kind == "superseded":
+        elif event.kind in ("superseded", "absent") and current.status != "archived":
+            before = current if event.kind == "absent" or event.by == BY_TREE else None
             current = current.altered(status="archived")
+        elif event.kind == "present" and before:
+            current, before = before, None
         elif event.kind == "imported":
             current = current.altered(status="hypothesis")
     return current

@@ -129,7 +129,7 @@ def _contradicting_fixes(records: Iterable[AnyRecord]) -> list[tuple[Fix, Fix]]:
 def _contradicting_experiences(records: Iterable[AnyRecord]) -> list[tuple[Experience, Experience]]:
     outcomes: dict[str, list[tuple[Words, Experience]]] = {"success": [], "failure": []}
     for record in records:
-        if isinstance(record, Experience) and record.outcome in outcomes:
+        if isinstance(record, Experience) and record.turned_out_well is not None:
             outcomes[record.outcome].append((words_of(record.content), record))
     pairs = []
     for words, failure in outcomes["failure"]:

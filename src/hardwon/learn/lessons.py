@@ -30,6 +30,7 @@ credit           recalled record    ""          HELPED or NOT_HELPED         rec
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC
 from functools import lru_cache
@@ -41,7 +42,20 @@ from hardwon.learn.canonical import canonical, key_of
 from hardwon.learn.failures import failure_hash
 from hardwon.learn.signatures import fix_history_signature, generate_issue_signature, issue_subject
 from hardwon.learn.trajectories import errors_of, pairs_of
-from hardwon.model import VOUCHED_STATUSES, Decision, Episode, Experience, Fix, Issue, MistakeCard, Record, Status, Trajectory
+from hardwon.model import (
+    VOUCHED_STATUSES,
+    Adopted,
+    Decision,
+    Episode,
+    Experience,
+    Fix,
+    Issue,
+    MistakeCard,
+    Record,
+    Status,
+    Trajectory,
+)
+from hardwon.routing import spelled
 
 DAY_US: Final = limits.DAY_US
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
@@ -140,11 +154,12 @@ OUR_FENCE: Final = "<hardwon-memory"
 
 
 def _of_experience(record: Experience) -> tuple[Lesson, ...]:
-    if record.outcome not in ("success", "failure"):
+    good = record.turned_out_well
+    if good is None:
         return ()
     extra = record.extra
     task = extra.get("task_id") or extra.get("task_type") or ""
-    return _of_tool(record.tool or "", task if isinstance(task, str) else "", record.outcome == "success")
+    return _of_tool(record.tool or "", task if isinstance(task, str) else "", good)
 
 
 @lru_cache(maxsize=1024)
@@ -255,7 +270,8 @@ _TEACHERS: Final[Mapping[str, Callable[..., tuple[Lesson, ...]]]] = {
 
 
 def keys_of(record: Record) -> tuple[str, ...]:
-    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in it, its session."""
+    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in it, its session, and the
+    keys of an experience that do not route it."""
     keys = set(_own_keys(record))
     session = record.metadata.source.id
     if session:
@@ -266,8 +282,20 @@ def keys_of(record: Record) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
-KEYED_KINDS: Final = frozenset({"fix", "trajectory", "decision"})
-"""Kinds that have keys of their own; any kind has one where its envelope names a failure or a session."""
+KEYED_KINDS: Final = frozenset({"fix", "trajectory", "decision", "adopted"})
+"""Kinds that always have keys of their own; any kind has one where its envelope names a failure or a session."""
+
+
+OWN_KEYS: Final = "own_keys"
+"""Where an experience keeps keys of the caller's that a record has a meaning of its own for, such as `id`."""
+
+def has_keys(record: Record) -> bool:
+    """Whether `keys_of` is worth asking, at a fraction of its price: most records have none."""
+    if record.kind in KEYED_KINDS or record.metadata.validation.failure_hash or record.metadata.source.id:
+        return True
+    if not isinstance(record, Experience):
+        return False
+    return len(record.extra) > 1 or bool(record.unrouted or record.own_schema or (record.extra and not record.route))
 
 
 def _own_keys(record: Record) -> Iterator[str]:
@@ -283,6 +311,34 @@ def _own_keys(record: Record) -> Iterator[str]:
         yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
     elif isinstance(record, Decision):
         yield decision_key(record)
+    elif isinstance(record, Adopted):
+        yield adopted_key(record.origin)
+    elif isinstance(record, Experience):
+        yield from _keys_of_experience(record)
+
+
+def _keys_of_experience(record: Experience) -> Iterator[str]:
+    given = dict(record.extra)
+    own = given.pop(OWN_KEYS, None)
+    given |= own if isinstance(own, dict) else {}
+    if record.unrouted or record.own_schema:
+        given |= {"outcome": record.outcome, "tool": record.tool}
+    elif record.route:
+        del given[record.route[0]]
+    yield from (given_key(name, value) for name, value in given.items() if value is not None)
+
+
+def given_key(name: str, value: object) -> str:
+    """Of experiences whose caller gave this key with this value, and that no folder of the tree tells so."""
+    said = spelled(value)
+    return f"given:{key_of(name, _as_json(value) if said is None else said)}"
+
+
+def _as_json(value: object) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):  # no record holds it, so no record is found by it
+        return repr(type(value))
 
 
 def attempt_key(action: str) -> str:
@@ -298,6 +354,12 @@ def session_key(session: str) -> str:
 def signature_keys(issue: Issue) -> list[str]:
     """Ours and the fix-history document's: an exact match is a match of either."""
     return [f"signature:{sign(issue)}" for sign in (generate_issue_signature, fix_history_signature)]
+
+
+def adopted_key(origin: str) -> str:
+    """Of what came without records from one sort of store. It teaches no lessons: like rules that somebody wrote down, it is
+    read as it is (`learn.adopted`)."""
+    return f"adopted:{origin}"
 
 
 def decision_key(decision: Decision) -> str:

@@ -1,4 +1,4 @@
-"""Rules, mistake cards and score histories: what episodes teach about a task."""
+"""Rules, mistake cards and score histories: what episodes teach about a task, and what was adopted about it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ LOW_LEVEL: Final = level_of_score(0.50)
 
 _QUARTER: Final = 0.25
 _CHANCE_MAX: Final = 0.05  # a share of good episodes this unlikely by chance speaks for a rule, however small it is
+_SPOKE_ENOUGH: Final = 2 * limits.RULE_EPISODES_MIN  # episodes for and against a rule, to retire it
 _MARKS: Final[Mapping[str, str]] = {"works": "[WORKS] ", "avoid": "[AVOID] ", "written": ""}
 STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired": 2}
 
@@ -31,7 +32,7 @@ STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired":
 class Rule:
     """Something to do or to avoid. `helpful` and `harmful` are the episodes that speak for it and against it: with something
     that works, those that ended well and badly; with something to avoid, the other way round. `task_id` None: it holds for
-    the whole project. `sources` are the authors of its episodes."""
+    the whole project. `sources` are the authors of its episodes, and of what was `adopted` and says so without episodes."""
 
     id: str
     kind: RuleKind
@@ -48,6 +49,7 @@ class Rule:
     first_seen: date
     last_seen: datetime
     evidence: tuple[str, ...]
+    adopted: int = 0
 
     def __str__(self) -> str:
         return _MARKS[self.kind] + self.text
@@ -107,8 +109,8 @@ class Weighed:
     """A rule before its text is looked up. `backers` are the authors, and `vouched` the least number of vouched episodes, that
     speak for it: an episode that speaks against a rule does not vouch for it."""
 
-    kind: Literal["works", "avoid"]
-    task_id: str
+    kind: RuleKind
+    task_id: str | None
     support: Support
     helpful: int
     harmful: int
@@ -118,28 +120,43 @@ class Weighed:
     vouched: int
 
     @property
-    def order(self) -> tuple[int, float, int, str]:
-        return STATE_ORDER[self.state], -self.strength, -self.support.last_us, self.support.item
+    def order(self) -> tuple[int, float, int, bool, int, str]:
+        return STATE_ORDER[self.state], -self.strength, *self.newest_first
+
+    @property
+    def is_new(self) -> bool:
+        """Whether too few episodes spoke to tell whether it holds. Where enough did, and it is still a candidate, it does not
+        make much of a difference."""
+        return self.state == "candidate" and self.helpful + self.harmful < _SPOKE_ENOUGH
+
+    @property
+    def newest_first(self) -> tuple[int, bool, int, str]:
+        place = max((claim.place for claim in self.support.claims), default=0)
+        return -self.support.last_us, self.task_id is None, -place, self.support.item
 
 
 def weigh(
-    kind: Literal["works", "avoid"],
-    task_id: str,
+    kind: RuleKind,
+    task_id: str | None,
     supports: Iterable[Support],
     thresholds: Thresholds,
     retired_on: Mapping[str, int],
     today: int,
 ) -> list[Weighed]:
-    """Every lesson of a task that at least one episode speaks for. `retired_on`: the day on which consolidation retired an
-    item; evidence of a later day brings it back."""
+    """Every lesson of a task that at least one episode speaks for, or that was adopted: that counts as one more, and as enough
+    where somebody vouches for it. `retired_on`: the day on which consolidation retired an item; evidence of a later day
+    brings it back."""
     weighed = []
     for support in supports:
         good, bad = thresholds.good(support.levels), thresholds.bad(support.levels)
         helpful, harmful = (good, bad) if kind == "works" else (bad, good)
-        if not helpful:
+        claimed = bool(support.claims)
+        if not helpful and not claimed:
             continue
         usual = thresholds.good_share if kind == "works" else thresholds.bad_share
-        state = rule_state(helpful, harmful, usual)
+        state = rule_state(helpful + claimed, harmful, usual)
+        if state == "candidate" and harmful <= helpful + claimed and any(claim.vouched for claim in support.claims):
+            state = "active"
         last_day = support.last_us // DAY_US
         if retired_on.get(support.item, -1) >= last_day:
             state = "retired"
@@ -169,7 +186,7 @@ def rule_state(helpful: int, harmful: int, usual_share: float) -> RuleState:
     unlikely = beta.at_least(helpful, spoke, min(max(usual_share, 0.01), 0.99)) < _CHANCE_MAX
     if helpful >= limits.RULE_EPISODES_MIN and (helpful > harmful or unlikely):
         return "active"
-    if spoke >= 2 * limits.RULE_EPISODES_MIN and helpful < harmful and not unlikely:
+    if spoke >= _SPOKE_ENOUGH and helpful < harmful and not unlikely:
         return "retired"
     return "candidate"
 
@@ -214,10 +231,11 @@ def _rule(weighed: Weighed, support: Support, task_id: str | None, helpful: int,
         helpful=helpful,
         harmful=harmful,
         vouched=support.vouched,
-        mean_score=support.mean,
+        mean_score=support.mean if support.records else None,
         first_seen=_date(support.first_day),
         last_seen=from_us(support.last_us),
         evidence=tuple(support.evidence),
+        adopted=len(support.claims),
     )
 
 
@@ -264,7 +282,7 @@ def _date(day: int) -> date:
 @dataclass(frozen=True)
 class Card:
     """A mistake that episodes reported, with the decision that would have been right, as the newest of them words it.
-    `seen_count` counts episodes."""
+    `seen_count` counts episodes; `adopted_count` is what training memory had counted, where the card was adopted."""
 
     id: str
     mistake_type: str
@@ -276,10 +294,12 @@ class Card:
     lesson: str
     seen_count: int
     sources: tuple[str, ...]
-    mean_score: float
+    mean_score: float | None
     first_seen: date
     last_seen: datetime
     records: tuple[str, ...]
+    vouched: int = 0
+    adopted_count: int = 0
 
 
 def card_from(support: Support, task_id: str, said: MistakeCard) -> Card:
@@ -294,10 +314,12 @@ def card_from(support: Support, task_id: str, said: MistakeCard) -> Card:
         lesson=said.lesson,
         seen_count=support.records,
         sources=tuple(sorted(support.authors)),
-        mean_score=support.mean,
+        mean_score=support.mean if support.records else None,
         first_seen=_date(support.first_day),
         last_seen=from_us(support.last_us),
         records=tuple(support.evidence),
+        vouched=support.vouched,
+        adopted_count=support.seen_before,
     )
 
 
@@ -317,7 +339,7 @@ def ranked_cards(cards: Iterable[Support], today: int) -> list[Support]:
     """By how often they were seen of late, the types taking turns: however often one type comes up, the best card of every
     other type stands before its second."""
     by_type: dict[str, list[Support]] = {}
-    for card in sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, card.item)):
+    for card in sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item)):
         by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
     turns = max(map(len, by_type.values()), default=0)
     return [same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)]

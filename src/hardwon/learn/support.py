@@ -1,4 +1,4 @@
-"""What speaks for an item: its tallies, added up."""
+"""What speaks for an item: its tallies, added up, and what was claimed for it without records."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hardwon import limits
+from hardwon.learn.adopted import Claim
 from hardwon.learn.confidence import age_weight
-from hardwon.learn.lessons import LEVELS, MILLIONTHS, Tally
+from hardwon.learn.lessons import DAY_US, LEVELS, MILLIONTHS, Tally
 
 
 @dataclass
 class Support:
-    """Every tally of one item. A record counts once per item, so `records` are distinct ones."""
+    """Every tally of one item. A record counts once per item, so `records` are distinct ones. `claims` are no records, and in
+    none of the counts but `vouched`."""
 
     item: str
     records: int = 0
@@ -25,9 +27,10 @@ class Support:
     first_day: int = 0
     newest: list[tuple[int, str]] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
 
     def add(self, tally: Tally) -> None:
-        self.first_day = min(self.first_day, tally.day) if self.records else tally.day
+        self._seen_on(tally.day)
         times = tally.times
         self.records += times
         self.vouched += tally.vouched
@@ -39,9 +42,24 @@ class Support:
         self.newest.append((tally.last_us, tally.last_id))
         self.tallies.append(tally)
 
+    def claim(self, claim: Claim) -> None:
+        self._seen_on(claim.at_us // DAY_US)
+        self.vouched += claim.vouched
+        self.authors.add(claim.author)
+        self.newest.append((claim.at_us, claim.record_id))
+        self.claims.append(claim)
+
+    def _seen_on(self, day: int) -> None:
+        self.first_day = min(self.first_day, day) if self.newest else day
+
     @property
     def mean(self) -> float:
         return self.total / self.records / MILLIONTHS if self.records else 0.0
+
+    @property
+    def seen_before(self) -> int:
+        """How often it was seen before it was adopted, as whoever counted it says."""
+        return sum(claim.seen for claim in self.claims)
 
     @property
     def last_us(self) -> int:
@@ -56,18 +74,21 @@ class Support:
     @property
     def spokesmen(self) -> list[str]:
         """Whose words are shown: first of records on days with a vouched one, then of the author who taught it most, then
-        the newest. A single newcomer never puts other words into what others taught."""
+        the newest; what was only claimed comes last. A single newcomer never puts other words into what others taught."""
         taught: dict[str, int] = {}
         for tally in self.tallies:
             taught[tally.author] = taught.get(tally.author, 0) + tally.times
         ordered = sorted(
             self.tallies, key=lambda tally: (tally.vouched > 0, taught[tally.author], tally.last_us, tally.last_id)
         )
-        return list(dict.fromkeys(tally.last_id for tally in reversed(ordered)))[: limits.EVIDENCE_SHOWN_MAX]
+        records = list(dict.fromkeys(tally.last_id for tally in reversed(ordered)))[: limits.EVIDENCE_SHOWN_MAX]
+        claimed = sorted(self.claims, key=lambda claim: (claim.at_us, claim.record_id), reverse=True)
+        return [*records, *(claim.record_id for claim in claimed)]
 
     def weight(self, today: int) -> float:
-        """Records, each counting less as it ages."""
-        return sum(tally.times * age_weight(tally.day, today) for tally in self.tallies)
+        """Records, and claims for one each, all counting less as they age."""
+        claimed = sum(age_weight(claim.at_us // DAY_US, today) for claim in self.claims)
+        return claimed + sum(tally.times * age_weight(tally.day, today) for tally in self.tallies)
 
 
 def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> dict[str, Support]:

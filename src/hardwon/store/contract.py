@@ -89,6 +89,15 @@ class Daily(NamedTuple):
     levels: tuple[int, ...]
 
 
+class Routed(NamedTuple):
+    """Experiences that lie in the same place: what decides that, how many, and the size of their JSON."""
+
+    packet: dict[str, str]
+    unrouted: bool
+    records: int
+    bytes: int
+
+
 class Cursor(NamedTuple):
     """A place in the order of (time, id)."""
 
@@ -108,10 +117,12 @@ class Appended:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many records there are, seen from several sides. Decisions are counted apart."""
+    """How many records there are, seen from several sides. Decisions, and what was adopted without records, are counted
+    apart."""
 
     records: int
     decisions: int
+    adopted: int
     events: int
     forgotten: int
     by_kind: Mapping[str, int]
@@ -121,6 +132,11 @@ class Counts:
     by_author: Mapping[str, int]
     first_us: int | None
     last_us: int | None
+
+    @property
+    def total(self) -> int:
+        """Whatever is kept, moved and merged."""
+        return self.records + self.decisions + self.adopted
 
 
 class Finding(NamedTuple):
@@ -196,6 +212,10 @@ class Writer(ABC):
     def set_state(self, project: str, name: str, value: int) -> None:
         """Keeps such a number."""
 
+    @abstractmethod
+    def on_failure(self, undo: Callable[[], object]) -> None:
+        """Called where the transaction is not kept, before anybody else can write: for what was done outside of the store."""
+
 
 class Store(ABC):
     """A place that keeps records. Safe to use from several threads and processes at once."""
@@ -248,6 +268,10 @@ class Store(ABC):
     @abstractmethod
     def counts(self, project: str) -> Counts:
         """Zeros and empty maps for an empty project."""
+
+    @abstractmethod
+    def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
+        """How many experiences that are not archived have the same outcome, tool and values of these keys."""
 
     # Vectors, where an embedder is used.
 

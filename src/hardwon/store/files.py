@@ -144,6 +144,15 @@ def file_system_of(path: Path, mounts: str) -> str:
     return best_type
 
 
+def boot_id() -> str:
+    """Changes whenever the machine starts anew: what was written and not synced since is still there as long as it has not.
+    Empty where the system does not tell."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
 def refuse_network_file_system(folder: Path) -> None:
     """SQLite's write-ahead log needs shared memory and honest locks, which network file systems do not give."""
     try:

@@ -10,8 +10,11 @@ record_key   what records are found by exactly: signatures, failure hashes, what
 record_vector, embedder   vectors of records, and which embedder made them, where one is used.
 tally        what the records taught, counted (`learn.lessons` lists the scopes). Derived, like everything but body and event.
 state        what only this file needs to know, such as when it was last consolidated. Never merged or exported.
+tree, tree_folder, tree_file   the files that mirror experiences, where a project has a tree (`store.tree_index`). Triggers
+             note what happens to records, whoever does it, so that their files follow.
+tree_forgotten   ids of files whose memory was forgotten: they are not taken in again. Like state, of this place alone.
 
-Every key is led by project_id: no index entry belongs to two projects.
+Every key is led by project_id, or by a row number that belongs to one project: no index entry belongs to two.
 """
 
 from __future__ import annotations
@@ -112,8 +115,46 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     CREATE INDEX record_vector_by_project ON record_vector (project_id, seq);
     CREATE TABLE embedder (project_id TEXT PRIMARY KEY, name TEXT NOT NULL, dimension INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE tree (
+        project_id TEXT PRIMARY KEY, id TEXT NOT NULL, routes TEXT NOT NULL, boot TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE tree_folder (
+        id INTEGER PRIMARY KEY,
+        project_id TEXT NOT NULL,
+        path TEXT NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX tree_folder_by_path ON tree_folder (project_id, path);
+
+    CREATE TABLE tree_file (
+        folder INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        state INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        size INTEGER NOT NULL,
+        digest BLOB NOT NULL,
+        PRIMARY KEY (folder, name, seq, digest)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX tree_file_by_record ON tree_file (seq);
+    CREATE INDEX tree_file_due ON tree_file (folder, name, seq) WHERE state IN (0, 2);
+
+    CREATE TABLE tree_forgotten (
+        project_id TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (project_id, id)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TRIGGER tree_record_archived AFTER UPDATE OF status ON record
+    WHEN OLD.status <> 'archived' AND NEW.status = 'archived' BEGIN
+        UPDATE tree_file SET state = 2 WHERE seq = NEW.seq AND state IN (0, 1);
+    END;
+    CREATE TRIGGER tree_record_erased AFTER DELETE ON record BEGIN
+        DELETE FROM tree_file WHERE seq = OLD.seq AND state = 3;
+        UPDATE tree_file SET state = 2, seq = -OLD.seq WHERE seq = OLD.seq;
+    END;
+    """,
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
-KNOWLEDGE_SINCE: Final = 3
+KNOWLEDGE_SINCE: Final = 4
 """After this change the records that are there already are learned from anew."""

@@ -6,11 +6,12 @@ from hashlib import blake2b
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.learn.lessons import KEYED_KINDS, keys_of, lessons_of
+from hardwon.learn.lessons import has_keys, keys_of, lessons_of
 from hardwon.model import MODEL_OF_KIND, AnyRecord, Decision, Episode, Experience, Fix, Record, Validation
 from hardwon.recall.searchable import searchable_text
 from hardwon.recall.terms import index_text
 from hardwon.store.contract import Row, Stored
+from hardwon.store.tree_index import Match
 
 
 def digest_of(body: bytes) -> bytes:
@@ -29,7 +30,8 @@ def row_of(record: Record, effective: Validation | None = None, credited: tuple[
     outcome: str | None = None
     tool = task_id = model = issue_type = None
     if isinstance(record, Experience):
-        outcome, tool = record.outcome, record.tool
+        if not record.unrouted:
+            outcome, tool = record.outcome, record.tool
         task_id = record.extra.get("task_id")
     elif isinstance(record, Episode):
         task_id = record.task_id
@@ -57,13 +59,13 @@ def row_of(record: Record, effective: Validation | None = None, credited: tuple[
         index_text(searchable_text(record)),
         tuple(sorted(set(metadata.tags))) if metadata.tags else (),
         tuple(sorted({file.path for file in metadata.context.related_files})) if metadata.context.related_files else (),
-        keys_of(record) if record.kind in KEYED_KINDS or envelope.failure_hash or metadata.source.id else (),
+        keys_of(record) if has_keys(record) else (),
         *credited,
         lessons_of(record),
     )
 
 
-def sound_body(stored: Stored | Row) -> str:
+def sound_body(stored: Stored | Row | Match) -> str:
     """The body, if it is what was written."""
     if digest_of(stored.body.encode()) != stored.digest:
         raise _damaged(stored)
@@ -95,7 +97,7 @@ def record_of(stored: Stored) -> AnyRecord:
     return record.altered(metadata=record.metadata.altered(validation=validation))
 
 
-def _damaged(stored: Stored | Row) -> DamagedError:
+def _damaged(stored: Stored | Row | Match) -> DamagedError:
     return DamagedError(
         f"record {stored.id} is not what was written: the file was damaged on disk. "
         "Run doctor to see how much is affected, and restore a backup"

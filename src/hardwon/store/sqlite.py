@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -23,10 +23,23 @@ from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, InvalidInputError, NearlyFullWarning
 from hardwon.fields import to_us
 from hardwon.learn.lessons import Tally, Taught, lessons_of
-from hardwon.model import SOLVED_FROM, Event
+from hardwon.model import INTERNAL_KINDS, SOLVED_FROM, Event
 from hardwon.recall.filters import Filters
 from hardwon.store import tallies, vectors
-from hardwon.store.contract import Appended, Counts, Cursor, Daily, Finding, Found, Progress, Row, Store, Stored, Writer
+from hardwon.store.contract import (
+    Appended,
+    Counts,
+    Cursor,
+    Daily,
+    Finding,
+    Found,
+    Progress,
+    Routed,
+    Row,
+    Store,
+    Stored,
+    Writer,
+)
 from hardwon.store.migrations import SCHEMA_VERSION
 from hardwon.store.pool import Pool
 from hardwon.store.rows import original_of
@@ -42,6 +55,7 @@ from hardwon.store.sqlite_file import (
     schema_of,
     storage_errors,
 )
+from hardwon.store.tree_index import TreeIndex
 
 WAL_FIXED_IN: Final = (3, 51, 3)
 _ERASURE_WAIT_MS: Final = 250  # a reader that takes longer is reported as pending instead of waited for
@@ -170,7 +184,7 @@ class SqliteStore(Store):
 
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.kind <> 'decision' AND {_TRUSTED} "
+            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.{tallies.ORDINARY} AND {_TRUSTED} "
             f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} ORDER BY r.seq DESC LIMIT ?2"
         )
         with self._reading() as connection:
@@ -277,17 +291,18 @@ class SqliteStore(Store):
 
             def by(column: str) -> dict[str, int]:
                 sql = (
-                    f"SELECT {column}, count(*) FROM record WHERE project_id = ? AND kind <> 'decision' "
+                    f"SELECT {column}, count(*) FROM record WHERE project_id = ? AND {tallies.ORDINARY} "
                     f"AND {column} IS NOT NULL GROUP BY 1"
                 )
                 return dict(sorted(connection.execute(sql, (project,))))
 
             total, first_us, last_us = connection.execute(
-                "SELECT count(*), min(at_us), max(at_us) FROM record WHERE project_id = ? AND kind <> 'decision'", (project,)
+                f"SELECT count(*), min(at_us), max(at_us) FROM record WHERE project_id = ? AND {tallies.ORDINARY}", (project,)
             ).get
-            decisions = connection.execute(
-                "SELECT count(*) FROM record WHERE project_id = ? AND kind = 'decision'", (project,)
-            ).get
+            decisions, adopted = (
+                connection.execute(f"SELECT count(*) FROM record WHERE project_id = ? AND kind = '{kind}'", (project,)).get
+                for kind in INTERNAL_KINDS
+            )
             events, forgotten = connection.execute(
                 "SELECT count(*), count(DISTINCT iif(kind = 'forgotten', record_id, NULL)) FROM event WHERE project_id = ?",
                 (project,),
@@ -295,6 +310,7 @@ class SqliteStore(Store):
             return Counts(
                 total,
                 decisions,
+                adopted,
                 events,
                 forgotten,
                 by("kind"),
@@ -305,6 +321,21 @@ class SqliteStore(Store):
                 first_us,
                 last_us,
             )
+
+    def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
+        given = ", ".join(f"r.body ->> ?{number}" for number in range(2, len(keys) + 2))
+        sql = (
+            f"SELECT r.outcome, r.tool, {given}, r.body ->> '$.unrouted' IS NOT NULL, count(*), sum(octet_length(r.body)) "
+            "FROM record r WHERE r.project_id = ?1 AND r.kind = 'experience' AND r.status <> 'archived' AND json_valid(r.body) "
+            f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
+        )
+        found = []
+        with self._reading() as connection:
+            for *values, unrouted, records, size in connection.execute(sql, (project, *(f"$.{key}" for key in keys))):
+                pairs = zip(("outcome", "tool", *keys), values, strict=True)
+                packet = {name: str(value) for name, value in pairs if value is not None}
+                found.append(Routed(packet, bool(unrouted), records, size))
+        return found
 
     # --- knowledge ---
 
@@ -391,6 +422,14 @@ class SqliteStore(Store):
         with self._snapshot() as connection:
             return tallies.count_differing(connection, project)
 
+    # --- the tree ---
+
+    @contextmanager
+    def tree(self, project: str) -> Iterator[TreeIndex]:
+        """What is known of the tree of files beside this file, to read."""
+        with self._reading() as connection:
+            yield TreeIndex(connection, project)
+
     # --- the file ---
 
     def size_bytes(self) -> int:
@@ -455,6 +494,7 @@ class _WriteTransaction:
         self._errors = storage_errors(store._path)
         self._turn = store._pool.write_turn
         self._connection: apsw.Connection | None = None
+        self._writer: SqliteWriter | None = None
         self._open = False
 
     def __enter__(self) -> Writer:
@@ -466,24 +506,38 @@ class _WriteTransaction:
             with self._errors:
                 self._connection = self._store._pool.borrow()
                 self._connection.execute("BEGIN IMMEDIATE")
-            return SqliteWriter(self._connection)
+            self._writer = SqliteWriter(self._connection)
+            return self._writer
         except BaseException:
             self._leave()
             raise
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._connection is not None  # noqa: S101  # for type checkers: it was entered
+        kept = False
         try:
             with self._errors:
                 if error is None:
                     self._connection.execute("COMMIT")
+                    kept = True
                     self._store._warn_when_nearly_full(self._connection)
                 elif isinstance(error, apsw.Error | UnicodeDecodeError):
                     raise error
         finally:
-            self._leave()
+            try:
+                if not kept and self._writer and self._writer.undos:
+                    self._undo()
+            finally:
+                self._leave()
         if error is None and self._store._erasure_pending:
             self._store.finish_erasure()
+
+    def _undo(self) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        for undo in self._writer.undos if self._writer else ():
+            with suppress(OSError):
+                undo()
 
     def _leave(self) -> None:
         connection, self._connection = self._connection, None
@@ -505,12 +559,17 @@ class SqliteWriter(Writer):
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self.undos: list[Callable[[], object]] = []
+
+    def on_failure(self, undo: Callable[[], object]) -> None:
+        self.undos.append(undo)
 
     def append(self, rows: Sequence[Row]) -> Appended:
         result = Appended([], [], [], [])
         first, something_forgotten = self._connection.execute(
             "SELECT coalesce(max(seq), 0) + 1, "
-            "EXISTS (SELECT 1 FROM event INDEXED BY event_forgotten WHERE kind = 'forgotten') FROM record"
+            "EXISTS (SELECT 1 FROM event INDEXED BY event_forgotten WHERE kind = 'forgotten') "
+            "OR EXISTS (SELECT 1 FROM tree_forgotten) FROM record"
         ).get
         if something_forgotten:
             rows = self._not_forgotten(rows, result)
@@ -531,7 +590,10 @@ class SqliteWriter(Writer):
         return result
 
     def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
-        gone = "SELECT EXISTS (SELECT 1 FROM event WHERE project_id = ? AND record_id = ? AND kind = 'forgotten')"
+        gone = (
+            "SELECT EXISTS (SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind = 'forgotten') "
+            "OR EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ?1 AND id = ?2)"
+        )
         flags = [self._connection.execute(gone, (row.project_id, row.id)).get for row in rows]
         result.forgotten.extend(row.id for row, flag in zip(rows, flags, strict=True) if flag)
         return [row for row, flag in zip(rows, flags, strict=True) if not flag]
@@ -675,6 +737,10 @@ class SqliteWriter(Writer):
         sql = "INSERT INTO state VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
         self._connection.execute(sql, (project, name, value))
 
+    def tree(self, project: str) -> TreeIndex:
+        """What is known of the tree of files beside this file, as part of this transaction."""
+        return TreeIndex(self._connection, project)
+
     def _index_remembers(self) -> bool:
         """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves. Whether there is a signpost
         to which no living term leads any more."""
@@ -749,7 +815,7 @@ def _where(project: str, filters: Filters) -> tuple[str, list[Any]]:
     conditions = ["r.project_id = ?"]
     values: list[Any] = [project]
     if filters.kind is None:
-        conditions.append("r.kind <> 'decision'")
+        conditions.append(f"r.{tallies.ORDINARY}")
     for column in _EQUAL_COLUMNS:
         value = getattr(filters, column)
         if value is not None:

@@ -24,7 +24,7 @@ from hardwon.learn.lessons import (
     keys_of,
     lessons_of,
 )
-from hardwon.model import VOUCHED_STATUSES
+from hardwon.model import INTERNAL_KINDS, VOUCHED_STATUSES
 from hardwon.store.contract import Daily, Stored
 from hardwon.store.rows import original_of
 
@@ -50,6 +50,9 @@ _ROLLED_BACK: Final = (
 )
 TRUSTED_AUTHORS: Final = f"author NOT IN ({_ROLLED_BACK})"
 """Leaves out the sources that were rolled back; the project is parameter 1."""
+
+ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in INTERNAL_KINDS) + ")"
+"""What was tried or found: all that a reader gets who names no kind."""
 
 
 def add(connection: apsw.Connection, taught: Iterable[Taught], table: str = "main.tally") -> None:

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import apsw
 
+from hardwon.store.tallies import ORDINARY
+
 
 class Vectors:
     """The vectors of one project, as of the last look."""
@@ -114,6 +116,6 @@ def without_vector(connection: apsw.Connection, project: str, limit: int) -> lis
     """Ids of records that have no vector yet, the oldest rows first."""
     sql = (
         "SELECT r.id FROM record r LEFT JOIN record_vector v ON v.seq = r.seq WHERE r.project_id = ? AND v.seq IS NULL "
-        "AND r.kind <> 'decision' ORDER BY r.seq LIMIT ?"
+        f"AND r.{ORDINARY} ORDER BY r.seq LIMIT ?"
     )
     return [record_id for (record_id,) in connection.execute(sql, (project, limit))]

@@ -1,0 +1,149 @@
+"""Whether the memory helps: scores of attempts that had it against scores of attempts that had not.
+
+Tasks differ in how hard they are, so the difference is taken within each task and the tasks are averaged, each weighing as much
+as its episodes can tell. With a single task that is Welch's interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.learn import beta
+
+_SURE: Final = 0.95
+_NORMAL: Final = 1.959963984540054  # what Student's distribution comes to
+_DEGREES_MAX: Final = 1e6
+
+
+class Scored(NamedTuple):
+    """One episode as it is compared: whether it had the memory, and the run it belongs to (empty: none)."""
+
+    task_id: str
+    score: float
+    on: bool
+    run: str = ""
+
+
+class Arm(NamedTuple):
+    """One side of a comparison: how many episodes, and their mean score (None: there are none)."""
+
+    episodes: int
+    mean: float | None
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return "no episodes"
+        return f"mean {self.mean:.3f} of {self.episodes} episode{'s' if self.episodes > 1 else ''}"
+
+
+class Curve(NamedTuple):
+    """The scores of a task in the order of time: with the memory, and without."""
+
+    on: tuple[float, ...]
+    off: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Episodes that had the memory (`on`) against those that had not (`off`). `difference` is how much better a task went with
+    it, and lies in `interval` with 95 % confidence; None where no task has two scores on either side. It need not be the
+    difference of the two means: those also tell which side had the easier tasks. `curves` has the newest scores of each
+    task."""
+
+    on: Arm
+    off: Arm
+    difference: float | None
+    interval: tuple[float, float] | None
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+
+    @property
+    def helps(self) -> bool:
+        """Whether attempts with the memory went better, beyond what chance explains."""
+        return self.interval is not None and self.interval[0] > 0
+
+    def __str__(self) -> str:
+        arms = [f"{name} memory: {arm}" for name, arm in (("with", self.on), ("without", self.off))]
+        if self.difference is None or self.interval is None:
+            return "; ".join([*arms, "too few to compare"])
+        low, high = self.interval
+        return "; ".join([*arms, f"difference {self.difference:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}"])
+
+
+def compare(scored: Sequence[Scored], *, by_run: bool = False) -> Comparison:
+    """From scores in the order of time. `by_run`: a run counts as one observation, its mean."""
+    curves: dict[str, tuple[list[float], list[float]]] = {}
+    for each in scored:
+        curves.setdefault(each.task_id, ([], []))[not each.on].append(each.score)
+    observed = _runs(scored) if by_run else scored
+    gained, interval = difference(_by_task(observed)) or (None, None)
+    most = sorted(curves, key=lambda task: (-len(curves[task][0]) - len(curves[task][1]), task))[: limits.TASKS_CONSIDERED_MAX]
+    newest = limits.CURVE_SCORES_MAX
+    return Comparison(
+        _arm(each.score for each in scored if each.on),
+        _arm(each.score for each in scored if not each.on),
+        gained,
+        interval,
+        {task: Curve(tuple(curves[task][0][-newest:]), tuple(curves[task][1][-newest:])) for task in most},
+    )
+
+
+def _arm(scores: Iterable[float]) -> Arm:
+    listed = list(scores)
+    return Arm(len(listed), math.fsum(listed) / len(listed) if listed else None)
+
+
+def _runs(scored: Iterable[Scored]) -> list[Scored]:
+    runs: dict[tuple[str, bool, str], list[float]] = {}
+    for number, each in enumerate(scored):
+        runs.setdefault((each.task_id, each.on, each.run or f"\n{number}"), []).append(each.score)  # no run's name has a \n
+    return [Scored(task, math.fsum(scores) / len(scores), on, run) for (task, on, run), scores in runs.items()]
+
+
+def _by_task(scored: Iterable[Scored]) -> list[tuple[list[float], list[float]]]:
+    tasks: dict[str, tuple[list[float], list[float]]] = {}
+    for each in scored:
+        tasks.setdefault(each.task_id, ([], []))[not each.on].append(each.score)
+    return [tasks[task] for task in sorted(tasks)]
+
+
+def difference(tasks: Iterable[tuple[Sequence[float], Sequence[float]]]) -> tuple[float, tuple[float, float]] | None:
+    """How much higher the first scores of each pair are than the second, on average over the tasks, and the interval around
+    it. Tasks without two scores on both sides tell nothing about the noise, and are left out."""
+    pairs = [(one, other) for one, other in tasks if len(one) > 1 and len(other) > 1]
+    if not pairs:
+        return None
+    weights = [len(one) * len(other) / (len(one) + len(other)) for one, other in pairs]
+    total = math.fsum(weights)
+    gained, variance, degrees = 0.0, 0.0, 0.0
+    for (one, other), weight in zip(pairs, weights, strict=True):
+        share = weight / total
+        gained += share * (_mean(one) - _mean(other))
+        for scores in (one, other):
+            part = share * share * _spread(scores) / len(scores)
+            variance += part
+            degrees += part * part / (len(scores) - 1)
+    if variance <= 0:
+        return gained, (gained, gained)
+    reach = student(variance * variance / degrees) * math.sqrt(variance)
+    return gained, (max(gained - reach, -1.0), min(gained + reach, 1.0))
+
+
+def student(degrees: float) -> float:
+    """How many standard errors around a mean hold the truth with 95 % confidence (Student's distribution, two-sided)."""
+    if degrees > _DEGREES_MAX:
+        return _NORMAL
+    x = beta.quantile(degrees / 2, 0.5, 1 - _SURE)
+    return math.sqrt(degrees * (1 - x) / x)
+
+
+def _mean(scores: Sequence[float]) -> float:
+    return math.fsum(scores) / len(scores)
+
+
+def _spread(scores: Sequence[float]) -> float:
+    mean = _mean(scores)
+    return math.fsum((score - mean) ** 2 for score in scores) / (len(scores) - 1)

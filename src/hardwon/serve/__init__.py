@@ -1,0 +1,1 @@
+"""How people and programs outside Python reach a memory."""

@@ -1,0 +1,369 @@
+"""What the database knows of the tree of files that mirrors a project's experiences.
+
+A file is known by its folder and name, the record it mirrors and the digest of what it said, and has a state:
+
+DUE       its record is kept; the file is still to be written, or is written and not known to be on disk
+IN_STEP   the file is on disk and says what the record says
+GOING     its record was archived or forgotten; the file is still to be removed, or is removed but not for sure
+PAST      a file that mirrored the record once, and that is gone, was moved, or said it in other words
+
+A record has at most one file that is not past. `mtime_ns` and `size` tell whether somebody touched a file since; `mtime_ns` is
+NOTHING_THERE where the file is not written yet, or is removed already. The row number of a forgotten record is negative.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+import apsw
+
+from hardwon.store.contract import Stored
+
+DUE, IN_STEP, GOING, PAST = range(4)
+NOTHING_THERE: Final = -(2**63)
+
+_STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
+_FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
+_LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
+_OPEN: Final = f"f.state IN ({DUE}, {GOING})"
+_BY_TIME: Final = itemgetter(6, 7)  # of a match: its time, then its record's id
+
+
+class Folder(NamedTuple):
+    """A folder of the tree. The root's path is empty."""
+
+    id: int
+    path: str
+
+
+class File(NamedTuple):
+    """One file as it is known. `record_id` is empty where it was not asked for, or the record was forgotten."""
+
+    folder: int
+    name: str
+    seq: int
+    state: int
+    mtime_ns: int
+    size: int
+    digest: bytes
+    record_id: str = ""
+
+
+class Match(NamedTuple):
+    """A file that answers a question, and of the record it mirrors its time, id, body and the body's digest."""
+
+    folder: int
+    name: str
+    seq: int
+    state: int
+    mtime_ns: int
+    size: int
+    at_us: int
+    id: str
+    body: str
+    digest: bytes
+
+
+class Planted(NamedTuple):
+    """A file that is new to the tree, with the record it mirrors."""
+
+    folder: str
+    name: str
+    record_id: str
+    state: int
+    mtime_ns: int
+    size: int
+    digest: bytes
+
+
+class Written(NamedTuple):
+    """A file that was due and is written now."""
+
+    file: File
+    mtime_ns: int
+    size: int
+    digest: bytes
+
+
+class Tree(NamedTuple):
+    """The tree's own id, the schema it is routed by as JSON (empty: the standard one), and the machine's start in which what
+    is due was written."""
+
+    id: str
+    routes: str
+    boot: str
+
+
+class TreeIndex:
+    """The rows of one project's tree, on a connection that somebody else lends and whose transaction somebody else owns."""
+
+    def __init__(self, connection: apsw.Connection, project: str) -> None:
+        self._run = connection.execute
+        self._run_many = connection.executemany
+        self._project = project
+
+    # --- the tree itself ---
+
+    def tree(self) -> Tree | None:
+        """None where the project has no tree."""
+        found = self._run("SELECT id, routes, boot FROM tree WHERE project_id = ?", (self._project,)).get
+        return Tree(*found) if found else None
+
+    def plant_tree(self, tree: Tree) -> None:
+        """From now on the project has a tree. One that it had already stays as it is."""
+        self._run("INSERT INTO tree VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", (self._project, *tree))
+
+    def set_boot(self, boot: str) -> None:
+        self._run("UPDATE tree SET boot = ? WHERE project_id = ?", (boot, self._project))
+
+    def other_project(self) -> str | None:
+        """Another project of the same file that has a tree: two cannot share one folder."""
+        found: str | None = self._run("SELECT project_id FROM tree WHERE project_id <> ? LIMIT 1", (self._project,)).get
+        return found
+
+    def folders(self) -> list[Folder]:
+        return [Folder(*row) for row in self._run("SELECT id, path FROM tree_folder WHERE project_id = ?", (self._project,))]
+
+    def counts(self) -> list[tuple[str, int, int]]:
+        """Path, number of files and their bytes, of every folder that holds any."""
+        sql = (
+            "SELECT d.path, count(*), sum(f.size) FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id "
+            f"WHERE d.project_id = ? AND {_LIVE} GROUP BY d.id"
+        )
+        return [(path, files, size) for path, files, size in self._run(sql, (self._project,))]
+
+    def folder_id(self, path: str) -> int:
+        """The folder's number; one that is new gets one."""
+        sql = "SELECT id FROM tree_folder WHERE project_id = ? AND path = ?"
+        found: int | None = self._run(sql, (self._project, path)).get
+        if found is None:
+            insert = "INSERT INTO tree_folder (project_id, path) VALUES (?, ?) RETURNING id"
+            found = self._run(insert, (self._project, path)).get
+        assert found is not None  # noqa: S101  # for type checkers: what was inserted has a number
+        return found
+
+    # --- files ---
+
+    def files(self, folder: int | None = None) -> Iterator[File]:
+        """What is known of a folder's files (None: of all folders) but for past ones."""
+        where, values = ("f.folder = ?", (folder,)) if folder is not None else ("d.project_id = ?", (self._project,))
+        sql = f"SELECT {_FILE} FROM tree_folder d CROSS JOIN tree_file f ON f.folder = d.id WHERE {where} AND f.state <> {PAST}"
+        return (File(*row) for row in self._run(sql, values))
+
+    def names(self, folder: int) -> tuple[set[str], set[str]]:
+        """The names of a folder's files that are there as far as is known, and of those on their way in or out."""
+        there, moving = set[str](), set[str]()
+        sql = f"SELECT f.name, f.state, f.mtime_ns FROM tree_file f WHERE f.folder = ? AND f.state <> {PAST}"
+        for name, state, mtime_ns in self._run(sql, (folder,)):
+            if (state == GOING) == (mtime_ns == NOTHING_THERE):
+                if state != GOING:
+                    there.add(name)
+            else:
+                moving.add(name)
+        return there, moving
+
+    def at(self, folder: int, name: str) -> list[File]:
+        """All that is known of one path, past files included."""
+        sql = (
+            f"SELECT {_FILE}, coalesce(r.id, '') FROM tree_file f LEFT JOIN record r ON r.seq = f.seq "
+            "WHERE f.folder = ? AND f.name = ?"
+        )
+        return [File(*row) for row in self._run(sql, (folder, name))]
+
+    def live_file(self, record_id: str) -> File | None:
+        """The file that mirrors a record now; None where none does."""
+        sql = (
+            f"SELECT {_FILE}, r.id FROM record r CROSS JOIN tree_file f ON f.seq = r.seq "
+            f"WHERE r.project_id = ? AND r.id = ? AND {_LIVE} LIMIT 1"
+        )
+        rows: list[Any] = self._run(sql, (self._project, record_id)).fetchall()
+        return File(*rows[0]) if rows else None
+
+    def files_of(self, record_ids: Iterable[str]) -> list[tuple[str, File]]:
+        """Every file, past ones included, that mirrors or mirrored these records, with its folder's path."""
+        sql = (
+            f"SELECT d.path, {_FILE}, r.id FROM json_each(?2) j CROSS JOIN record r ON r.project_id = ?1 AND r.id = j.value "
+            "CROSS JOIN tree_file f ON f.seq = r.seq CROSS JOIN tree_folder d ON d.id = f.folder"
+        )
+        rows: list[Any] = self._run(sql, (self._project, json.dumps(list(record_ids)))).fetchall()
+        return [(path, File(*file)) for path, *file in rows]
+
+    def earlier_versions(self, record_ids: Sequence[str]) -> list[str]:
+        """Records that files said before somebody edited or moved them, and these records took their place."""
+        sql = (
+            "WITH RECURSIVE edit AS MATERIALIZED (SELECT record_id AS old, body ->> '$.replaced_by' AS new FROM event "
+            "WHERE project_id = ?1 AND kind = 'superseded' AND body ->> '$.by' = 'tree'), "
+            "version (id) AS (SELECT value FROM json_each(?2) UNION SELECT e.old FROM version v JOIN edit e ON e.new = v.id) "
+            "SELECT v.id FROM version v JOIN record r ON r.project_id = ?1 AND r.id = v.id"
+        )
+        given = set(record_ids)
+        rows = self._run(sql, (self._project, json.dumps(list(record_ids))))
+        return [found for (found,) in rows if found not in given]
+
+    def unplanted(self, limit: int) -> list[Stored]:
+        """Experiences that no file mirrors: from before there was a tree, or back from the archive."""
+        sql = (
+            f"SELECT {_STORED} FROM record r WHERE r.project_id = ? AND r.kind = 'experience' AND r.status <> 'archived' "
+            f"AND NOT EXISTS (SELECT 1 FROM tree_file f WHERE f.seq = r.seq AND f.state <> {PAST}) LIMIT ?"
+        )
+        return [Stored(*row) for row in self._run(sql, (self._project, limit))]
+
+    def plant(self, files: Sequence[Planted]) -> None:
+        """Adds files to the tree. One that mirrored the record before, and said the same, is that file again."""
+        ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
+        self._run_many(
+            "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest) VALUES (?1, ?2, "
+            "(SELECT seq FROM record WHERE project_id = ?8 AND id = ?3), ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET "
+            "state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size",
+            [(ids[file.folder], *file[1:], self._project) for file in files],
+        )
+
+    def touch(self, file: File, seen: tuple[int, int], digest: bytes) -> None:
+        """The file looks otherwise, or says the same in other words: then what it said before is past."""
+        if digest == file.digest:
+            self._run(
+                "UPDATE tree_file SET mtime_ns = ?, size = ? WHERE folder = ? AND name = ? AND seq = ? AND digest = ?",
+                (*seen, *file[:3], digest),
+            )
+        else:
+            self.make_past(file)
+            self._insert(file.folder, file.name, file.seq, file.state, *seen, digest)
+
+    def move(self, file: File, folder: str, name: str, mtime_ns: int) -> None:
+        """The same file under another name; the old one is past."""
+        self.make_past(file)
+        self._insert(self.folder_id(folder), name, file.seq, file.state, mtime_ns, file.size, file.digest)
+
+    def _insert(self, *row: Any) -> None:
+        self._run(
+            "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest) VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size",
+            row,
+        )
+
+    def make_past(self, file: File) -> None:
+        self._set_state(file, PAST)
+
+    def make_due(self, file: File) -> None:
+        """It is to be written anew."""
+        self._set_state(file, DUE)
+        self._run(f"UPDATE tree_file SET mtime_ns = {NOTHING_THERE} WHERE {_SAME}", (*file[:3], file.digest))
+
+    def _set_state(self, file: File, state: int) -> None:
+        self._run(f"UPDATE tree_file SET state = ? WHERE {_SAME}", (state, *file[:3], file.digest))
+
+    # --- what is still to be done ---
+
+    def anything_due(self) -> bool:
+        sql = f"SELECT EXISTS (SELECT 1 FROM tree_file f INDEXED BY tree_file_due WHERE {_OPEN})"
+        return bool(self._run(sql).get)
+
+    def due(self, limit: int, *, written_too: bool = False) -> list[tuple[str, File, Stored | None]]:
+        """Files that are to be removed (without a record) or to be written (with it), each with its folder's path; those to be
+        removed first. `written_too`: also those that were written and are not known to be on disk."""
+        nothing = "" if written_too else f"AND (f.state = {GOING}) <> (f.mtime_ns = {NOTHING_THERE})"
+        sql = (
+            f"SELECT d.path, {_FILE}, {_STORED} FROM tree_file f INDEXED BY tree_file_due "
+            "CROSS JOIN tree_folder d ON d.id = f.folder LEFT JOIN record r ON r.seq = f.seq "
+            f"WHERE {_OPEN} AND d.project_id = ? {nothing} ORDER BY f.state = {DUE} LIMIT ?"
+        )
+        found: list[tuple[str, File, Stored | None]] = []
+        rows: list[Any] = self._run(sql, (self._project, limit)).fetchall()
+        for row in rows:
+            path, file, stored = row[0], File(*row[1:8])._replace(record_id=row[8] or ""), row[8:]
+            found.append((path, file, Stored(*stored) if stored[0] is not None and file.state == DUE else None))
+        return found
+
+    def note_written(self, files: Iterable[Written], *, synced: bool = False) -> None:
+        """These files are there now. They stay due until they are synced."""
+        for file, mtime_ns, size, digest in files:
+            self.touch(file, (mtime_ns, size), digest)
+            if synced:
+                self._set_state(file._replace(digest=digest), IN_STEP)
+
+    def note_planted(self, files: Sequence[tuple[str, str, tuple[int, int]]], *, synced: bool) -> None:
+        """Folder path, name, and (mtime_ns, size) of files that were just planted, and are written now."""
+        ids = {path: self.folder_id(path) for path in {file[0] for file in files}}
+        state = IN_STEP if synced else DUE
+        sql = f"UPDATE tree_file SET mtime_ns = ?, size = ?, state = {state} WHERE folder = ? AND name = ? AND state = {DUE}"
+        self._run_many(sql, [(*seen, ids[folder], name) for folder, name, seen in files])
+
+    def note_removed(self, files: Iterable[File]) -> None:
+        """Files that were going and are gone. They stay so until that is synced."""
+        sql = f"UPDATE tree_file SET mtime_ns = {NOTHING_THERE} WHERE {_SAME} AND state = {GOING}"
+        self._run_many(sql, [(*file[:3], file.digest) for file in files])
+
+    def done(self, limit: int) -> list[File]:
+        """Files that are due or going no longer but for being synced."""
+        sql = (
+            f"SELECT {_FILE} FROM tree_file f INDEXED BY tree_file_due CROSS JOIN tree_folder d ON d.id = f.folder "
+            f"WHERE {_OPEN} AND (f.state = {GOING}) = (f.mtime_ns = {NOTHING_THERE}) AND d.project_id = ? LIMIT ?"
+        )
+        return [File(*row) for row in self._run(sql, (self._project, limit))]
+
+    def settle(self, files: Sequence[File]) -> None:
+        """These are on disk, or gone from it, as they were when `done` told them."""
+        same = f"WHERE {_SAME} AND state = ? AND mtime_ns = ?"
+        keys = [(*file[:3], file.digest, file.state, file.mtime_ns) for file in files]
+        written = [key for key in keys if key[4] == DUE]
+        gone = [key for key in keys if key[4] == GOING]
+        self._run_many(f"UPDATE tree_file SET state = {IN_STEP} {same}", written)
+        self._run_many(f"UPDATE tree_file SET state = {PAST} {same} AND seq >= 0", gone)
+        self._run_many(f"DELETE FROM tree_file {same} AND seq < 0", gone)
+
+    # --- finding ---
+
+    def find(
+        self,
+        whole: Sequence[int],
+        partly: Sequence[tuple[int, Sequence[str]]],
+        names: str | None = None,
+        saying: str | None = None,
+    ) -> list[Match]:
+        """Files and the records they mirror: everything in the folders of `whole`, and of each folder in `partly` what has all
+        of the exact keys that stand beside it, as far as the name matches the glob `names` and the record's JSON has `saying`
+        in it. Newest first."""
+        columns = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, r.at_us, r.id, r.body, r.digest"
+        narrowed, values = "", list[str | None]()
+        if names is not None:
+            narrowed, values = " AND f.name GLOB ?5", [names]
+        if saying is not None:
+            narrowed, values = f"{narrowed} AND instr(r.body, ?6) > 0", [*(values or [None]), saying]
+        rows: list[Any] = []
+        if whole:
+            # From the files to their records: the planner would rather go through all records.
+            sql = (
+                f"SELECT {columns} FROM json_each(?4) j CROSS JOIN tree_file f ON f.folder = j.value "
+                f"CROSS JOIN record r ON r.seq = f.seq WHERE {_LIVE}{narrowed}"
+            )
+            rows += self._run(sql, (None, None, None, json.dumps(list(whole)), *values)).fetchall()
+        folders_of_keys: dict[tuple[str, ...], list[int]] = {}
+        for folder, keys in partly:
+            folders_of_keys.setdefault(tuple(keys), []).append(folder)
+        for keys, folders in folders_of_keys.items():
+            sql = (
+                f"SELECT {columns} FROM (SELECT seq FROM record_key WHERE project_id = ?1 AND key IN "
+                "(SELECT value FROM json_each(?2)) GROUP BY seq HAVING count(*) = ?3) k "
+                "CROSS JOIN tree_file f ON f.seq = k.seq CROSS JOIN record r ON r.seq = f.seq "
+                f"WHERE f.folder IN (SELECT value FROM json_each(?4)) AND {_LIVE}{narrowed}"
+            )
+            given = (self._project, json.dumps(keys), len(set(keys)), json.dumps(folders), *values)
+            rows += self._run(sql, given).fetchall()
+        rows.sort(key=_BY_TIME, reverse=True)
+        return list(map(Match._make, rows))
+
+    # --- what stays forgotten ---
+
+    def keep_forgotten(self, ids: Iterable[str]) -> None:
+        sql = "INSERT INTO tree_forgotten VALUES (?, ?) ON CONFLICT DO NOTHING"
+        self._run_many(sql, [(self._project, each) for each in ids])
+
+    def is_forgotten(self, file_id: str) -> bool:
+        sql = "SELECT EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ? AND id = ?)"
+        return bool(self._run(sql, (self._project, file_id)).get)
+
+
+_SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"

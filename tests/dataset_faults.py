@@ -1,0 +1,155 @@
+"""Faults to plant in a data set: each spoils one memory in one way, and says where that must be found."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from random import Random
+from typing import Any, NamedTuple
+
+from hardwon.model import ROUTES
+
+Memory = dict[str, Any]
+FREE_TOOLS = {"success": ["unknown", "browser", "Code_Interpreter"], "failure": ["conversation", "browser", "WEB_SEARCH"]}
+
+
+class Planted(NamedTuple):
+    at: int
+    field: str
+    severity: str
+
+
+class Kind(NamedTuple):
+    """`spoil` gets a memory, a sound one from before it, and chance; it returns the field at fault and the spoilt memory, or
+    None where the memory cannot have this fault."""
+
+    name: str
+    spoil: Callable[[Memory, Memory, Random], tuple[str, Any] | None]
+    severity: str = "error"
+
+
+def _set(field: str, *values: Any) -> Callable[[Memory, Memory, Random], tuple[str, Any]]:
+    return lambda memory, _other, random: (field, memory | {field: random.choice(values)})
+
+
+def _drop(field: str) -> Callable[[Memory, Memory, Random], tuple[str, Any]]:
+    return lambda memory, _other, _random: (field, {key: value for key, value in memory.items() if key != field})
+
+
+def _route_of(memory: Memory) -> tuple[str, tuple[str, ...]] | None:
+    return ROUTES[memory["outcome"], memory.get("tool")]
+
+
+def _no_key(memory: Memory, other: Memory, random: Random) -> tuple[str, Any] | None:
+    route = _route_of(memory)
+    return _drop(route[0])(memory, other, random) if route else None
+
+
+def _wrong_value(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any] | None:
+    route = _route_of(memory)
+    if not route:
+        return None
+    return route[0], memory | {route[0]: random.choice([route[1][0].upper(), "other", "", 7, ["write"], {"a": 1}])}
+
+
+def _no_tool(memory: Memory, other: Memory, random: Random) -> tuple[str, Any] | None:
+    return _drop("tool")(memory, other, random) if "tool" in memory else None
+
+
+def _wrong_tool(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any] | None:
+    if "tool" not in memory:
+        return None
+    return "tool", memory | {"tool": random.choice([*FREE_TOOLS[memory["outcome"]], "", 5, ["code_interpreter"]])}
+
+
+def _needless_tool(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any] | None:
+    return None if "tool" in memory else ("tool", memory | {"tool": random.choice(["code_interpreter", "conversation", ""])})
+
+
+def _deep(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def _not_a_memory(_memory: Memory, _other: Memory, random: Random) -> tuple[str, Any]:
+    return "entry", random.choice([None, "Fixed the login form", 7, [], ("content", "outcome"), True])
+
+
+def _reserved(memory: Memory, _other: Memory, random: Random) -> tuple[str, Any]:
+    field = random.choice(["id", "kind", "metadata", "redacted"])
+    return field, memory | {field: "experience"}
+
+
+def _long(memory: Memory, _other: Memory, _random: Random) -> tuple[str, Any]:
+    return "content", memory | {"content": (memory["content"] + " ") * 20}
+
+
+def _near_copy(memory: Memory, other: Memory, random: Random) -> tuple[str, Any]:
+    number = random.randrange(10_000)
+    altered = [
+        other["content"],
+        other["content"].upper(),
+        f"{other['content']} #{number}",
+        f"The {other['content']}, and that {number} more",
+        " ".join(reversed(other["content"].split())),
+    ]
+    return "content", memory | {"content": random.choice(altered)}
+
+
+KINDS = (
+    Kind("no content", _drop("content")),
+    Kind("content is no text", _set("content", 5, ["Fixed the login form"], True, b"Fixed the login form")),
+    Kind("content too short", _set("content", "", "Fixed it", "OK", "   Fixed      ", "          ")),
+    Kind("content too long", _long),
+    Kind("content cannot be kept", _set("content", "Fixed the login\0form", "Fixed the login \ud800 form")),
+    Kind("no outcome", _drop("outcome")),
+    Kind("outcome unknown", _set("outcome", "Success", "failed", "", 3, ["success"], {"success": True})),
+    Kind("no tool", _no_tool),
+    Kind("wrong tool", _wrong_tool),
+    Kind("needless tool", _needless_tool),
+    Kind("no routing key", _no_key),
+    Kind("wrong routing value", _wrong_value),
+    Kind("no summary", _drop("summary")),
+    Kind("summary is None", _set("summary", None)),
+    Kind(
+        "summary is no file name", _set("summary", "login fix", "Login_Fix", "login/fix", "größe", "a.b", "x" * 51, "", "a\nb")
+    ),
+    Kind("summary is no text", _set("summary", 5, ["login_fix"])),
+    Kind("summary taken", lambda memory, other, _random: ("summary", memory | {"summary": other["summary"]})),
+    Kind(
+        "not JSON",
+        _set("ticket", math.nan, math.inf, {1, 2}, b"x", object(), 2**64, (1, 2), _deep(20), {"a": {1: 2}}, "\ud800"),
+    ),
+    Kind("reserved key", _reserved),
+    Kind("key is no text", lambda memory, _other, _random: ("entry", {**memory, 5: "five"})),
+    Kind("no memory", _not_a_memory),
+    Kind("time without zone", _set("timestamp", "2026-01-31T12:00:00", "yesterday", -1, "1960-01-01T00:00:00Z")),
+    Kind("blank author", _set("author", "", "  ", "a\nb")),
+    Kind(
+        "too generic", _set("content", "Fixed a bug", "Did some research", "Learned something", "Resolved issue 7"), "warning"
+    ),
+    Kind("too vague", _set("content", "Made improvements", "Looked at code", "Talked to user", "Updated login"), "warning"),
+    Kind("near-copy", _near_copy, "warning"),
+)
+
+
+def plant(memories: list[Memory], count: int, seed: int) -> tuple[list[Any], set[Planted], set[str]]:
+    """A copy with `count` faults in as many memories, where they must be found, and which kinds there are."""
+    random = Random(seed)
+    spoilt: list[Any] = list(memories)
+    chosen = set(random.sample(range(1, len(memories)), count))
+    sound = [index for index in range(len(memories)) if index not in chosen]
+    planted: set[Planted] = set()
+    kinds: set[str] = set()
+    for number, index in enumerate(sorted(chosen)):
+        before = memories[sound[random.randrange(bisect_left(sound, index))]]
+        kind = KINDS[number % len(KINDS)]
+        while not (found := kind.spoil(memories[index], before, random)):
+            kind = random.choice(KINDS)
+        field, spoilt[index] = found
+        planted.add(Planted(index, field, kind.severity))
+        kinds.add(kind.name)
+    return spoilt, planted, kinds

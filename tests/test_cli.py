@@ -1,0 +1,553 @@
+"""The command line, as a shell sees it: what it prints, where, with which exit code, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+import hardwon
+from hardwon import Memory
+from hardwon.serve.cli import app
+from hardwon.serve.terminal import size_text
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "cli.md").read_text()
+COMMANDS = [str(command.name) for command in app.registered_commands]
+EXAMPLES = [
+    (str(command.name), line.strip())
+    for command in app.registered_commands
+    for line in str(command.epilog).splitlines()
+    if line.strip().startswith("hardwon ")
+]
+FIRST = ("remember", "sync", "generate")
+"""Their examples make what those of the others read."""
+
+FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARDWON_MEMORY", "brain")
+    for name in ("HARDWON_PROJECT", "NO_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def hardwon_does(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hardwon.serve.cli", *arguments],
+        input=stdin,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def at_once(*arguments: str, stdin: str | None = None) -> Result:
+    """The same without a process of its own."""
+    return CliRunner().invoke(app, list(arguments), input=stdin, prog_name="hardwon")
+
+
+def answered(*arguments: str) -> Any:
+    done = at_once(*arguments, "--json")
+    assert (done.exit_code, done.stderr) == (0, ""), done.output
+    return json.loads(done.stdout)
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """What the command shows when both of its outputs are a terminal of 100 columns."""
+    ours, theirs = pty.openpty()
+    shown = bytearray()
+
+    def read() -> None:
+        try:
+            while data := os.read(ours, 65536):
+                shown.extend(data)
+        except OSError:  # the other side is closed
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    done = subprocess.run(
+        [sys.executable, "-m", "hardwon.serve.cli", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
+        check=False,
+    )
+    os.close(theirs)
+    reader.join(timeout=30)
+    os.close(ours)
+    assert done.returncode == 0, shown.decode()
+    return shown.decode()
+
+
+# --- the main paths, as processes -------------------------------------------------------------------------------------
+
+
+def test_the_installed_command_tells_its_version() -> None:
+    script = Path(sys.executable).parent / "hardwon"
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"hardwon {hardwon.__version__}\n", "")
+
+
+def test_what_is_remembered_is_recalled() -> None:
+    kept = hardwon_does("remember", "KeyError 'id' in login.py", *FAILURE, "--tag", "auth", "--key", "service=web")
+    assert (kept.returncode, kept.stderr) == (0, "")
+    record_id = kept.stdout.split()[0]
+    found = hardwon_does("recall", "login KeyError")
+    assert found.returncode == 0
+    assert "failure" in found.stdout
+    assert record_id in found.stdout
+    assert "KeyError 'id' in login.py" in found.stdout
+    with Memory("brain") as memory:
+        record = memory.get(record_id)
+    assert isinstance(record, hardwon.Experience)
+    assert (record.outcome, record.extra, record.metadata.tags) == (
+        "failure",
+        {"error_type": "runtime", "service": "web"},
+        ["auth"],
+    )
+
+
+def test_a_text_can_come_from_standard_input() -> None:
+    kept = hardwon_does("remember", "-", "--outcome", "learning", "--insight-type", "fact", "--json", stdin="Zwölf Boxkämpfer")
+    assert json.loads(kept.stdout)["record"]["content"] == "Zwölf Boxkämpfer"
+    assert kept.stdout.isascii()
+
+
+def test_an_error_is_one_line_with_its_remedy_and_no_traceback() -> None:
+    done = hardwon_does("remember", "x", "--outcome", "failure", "--tool", "code_interpreter", "--error-type", "odd\x1b[2J")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("hardwon: error_type: ")
+    assert "one of syntax, runtime, logic, timeout" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "\x1b" not in done.stderr
+
+
+def test_wrong_usage_is_told_apart() -> None:
+    done = hardwon_does("recal")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Did you mean 'recall'?" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
+    hardwon_does("remember", "x", *FAILURE)
+    for arguments, lines in ((["stats", "--json"], 0), (["generate", "2000"], 1)):
+        command = [sys.executable, "-m", "hardwon.serve.cli", *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout
+            assert process.stderr
+            for _ in range(lines):
+                process.stdout.readline()
+            process.stdout.close()
+            assert (process.wait(timeout=60), process.stderr.read()) == (141, b"")
+
+
+def test_a_full_disk_is_told_in_one_line() -> None:
+    hardwon_does("remember", "x", *FAILURE)
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "hardwon.serve.cli", "stats"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (1, b"hardwon: cannot write the output: No space left on device\n")
+
+
+def test_without_standard_output_the_work_is_done_all_the_same() -> None:
+    command = f"{shlex.quote(sys.executable)} -m hardwon.serve.cli remember x --outcome failure --tool unknown >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert answered("stats")["records"] == 1
+
+
+def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "hardwon.serve.cli", "remember", "-", *FAILURE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,  # whoever runs the tests may ignore it
+    ) as process:
+        assert process.stdin
+        process.stdin.write(b"x" * 100_000)  # more than a pipe holds: once it is written, the command reads
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.communicate() == (b"", b"")
+
+
+def test_colours_are_for_terminals() -> None:
+    hardwon_does("remember", "x", *FAILURE)
+    assert "\x1b[31m" in on_a_terminal("stats")
+    assert "\x1b" not in on_a_terminal("stats", NO_COLOR="1")
+    assert "\x1b" not in on_a_terminal("stats", TERM="dumb")
+    assert "\x1b" not in hardwon_does("stats").stdout
+
+
+def test_an_output_that_cannot_show_blocks_gets_ascii() -> None:
+    hardwon_does("remember", "größe", *FAILURE)
+    done = hardwon_does("stats", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "##########" in done.stdout
+    assert r"gr\xf6\xdfe" in hardwon_does("recall", "größe", PYTHONIOENCODING="ascii").stdout
+
+
+# --- every command ----------------------------------------------------------------------------------------------------
+
+
+def test_the_help_groups_every_command() -> None:
+    text = at_once("--help").stdout
+    groups = re.findall(r"^([A-Z][\w ]+):\n((?:  .*\n)+)", text, re.MULTILINE)
+    listed = [row.split()[0] for title, rows in groups if title != "Options" for row in rows.splitlines()]
+    assert sorted(listed) == sorted(COMMANDS)
+    titles = [title for title, _ in groups if title != "Options"]
+    assert titles == ["Remember and recall", "See what is there", "Data sets", "Care"]
+    assert "Exit codes: 0 all is well, 1 an error" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_and_is_documented(command: str) -> None:
+    done = at_once(command, "--help")
+    assert done.exit_code == 0
+    assert "Examples:\n" in done.stdout
+    section = section_of(command)
+    for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", done.stdout, re.MULTILINE):
+        assert option in ("--help", "--json") or f"`{option}" in section, f"docs/cli.md does not tell {command} {option}"
+
+
+def test_every_page_of_commands_is_about_one_that_exists() -> None:
+    assert sorted(re.findall(r"^### (\w+)$", PAGE, re.MULTILINE)) == sorted(COMMANDS)
+
+
+def keys_of(value: Any) -> set[str]:
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    return set(value) if isinstance(value, Mapping) else set()
+
+
+def fill() -> None:
+    with Memory("brain") as memory:
+        for number in range(12):
+            memory.remember(f"the parser failed on line {number}", "failure", "code_interpreter", error_type="runtime")
+        for number in range(4):
+            memory.remember(f"the parser works for case {number}", "success", "conversation")
+
+
+def test_the_map() -> None:
+    fill()
+    found = answered("map")
+    text = at_once("map", "--depth", "1", "--width", "50", "--ascii", "--sizes").stdout
+    sizes = [size_text(each["bytes"]) for each in (found, *found["branches"])]
+    assert [re.sub(r" +[#.]+ +| +", " ", line) for line in text.splitlines()] == [
+        f"brain 16 {sizes[0]}",
+        f"|- outcome=failure 12 75% {sizes[1]}",
+        f"`- outcome=success 4 25% {sizes[2]}",
+    ]
+    assert (found["name"], found["count"], len(found["branches"])) == ("brain", 16, 2)
+    assert found["branches"][0]["branches"][0]["branches"][0]["name"] == "error_type=runtime"
+
+
+def test_hotspots() -> None:
+    fill()
+    assert "75%  12  failure/code_interpreter/runtime" in at_once("hotspots").stdout
+    (spot,) = answered("hotspots", "--share", "0.5")
+    path = "outcome=failure/tool=code_interpreter/error_type=runtime"
+    assert spot == {"area": "failure/code_interpreter/runtime", "path": path, "count": 12, "share": 0.75}
+
+
+def test_reflection() -> None:
+    fill()
+    assert "4 of 16 attempts succeeded (25%)." in at_once("reflect").stdout
+    found = answered("reflect")
+    assert found["hotspots"] == [{"area": "code_interpreter/runtime", "count": 12}]
+    assert found["recent"][0]["content"] == "the parser works for case 3"
+
+
+def test_a_memory_gets_a_tree_that_follows_its_files() -> None:
+    fill()
+    refused = at_once("sync")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "hardwon sync --make-tree gives it one" in refused.stderr
+    assert at_once("sync", "--make-tree").exit_code == 0
+    files = sorted(Path("brain").rglob("*.json"))
+    assert len(files) == 16
+    files[0].write_text("{ not JSON")
+    found = answered_with_complaints("sync")
+    assert list(found["left"]) == [str(files[0].relative_to("brain"))]
+    told = at_once("sync")
+    assert told.exit_code == 0
+    assert re.search(r"^hardwon: left alone: outcome=failure/.*\.json: ", told.stderr, re.MULTILINE)
+    kept = answered("remember", "the parser hangs", *FAILURE)
+    assert Path(kept["path"]).parent == Path("brain/outcome=failure/tool=code_interpreter/error_type=runtime").resolve()
+
+
+@pytest.mark.parametrize(("name", "form"), [("m.jsonl", "jsonl"), ("m.json", "json"), ("m.py", "python"), ("m", "jsonl")])
+def test_a_data_set_is_made_checked_and_loaded(name: str, form: str) -> None:
+    made = at_once("generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "-o", name)
+    assert (made.exit_code, made.output) == (0, f"60 memories written to {name}\n")
+    assert at_once("generate", "60", "--seed", "5", "--sessions", "--start", "2026-01-05", "--format", form).stdout == (
+        Path(name).read_text()
+    )
+    assert at_once("validate", name).stdout.startswith("60 memories: 0 errors, 0 warnings\n")
+    assert at_once("load", name, "--dry-run").exit_code == 1
+    loaded = answered("load", name, "--author", "made up")
+    assert (loaded["source"], loaded["total"], loaded["stored"], loaded["rejected"]) == ("dataset", 60, 60, [])
+    again = answered("load", name, "--dry-run")
+    assert (again["stored"], again["ids"], again["dry_run"]) == (60, [], True)
+    found = answered("stats")
+    assert (found["records"], found["by_author"]) == (60, {"made up": 60})
+    assert found["first"].startswith("2026-01-05T")
+
+
+def test_generate_fills_a_memory() -> None:
+    made = at_once("generate", "30", "--load")
+    assert (made.exit_code, made.output) == (0, "30 of 30 memories stored, none rejected\n")
+    both = answered("generate", "20", "--load", "--seed", "2", "--output", "m.json")
+    assert (both["total"], both["output"], both["loaded"]["stored"]) == (20, "m.json", 20)
+    printed = at_once("generate", "10", "--load", "--seed", "3", "--output", "-")
+    assert len(printed.stdout.splitlines()) == 10
+    assert len(answered("generate", "15")) == 15
+    assert answered("stats")["records"] == 60
+
+
+def test_generate_overwrites_nothing() -> None:
+    Path("notes.json").write_text("mine")
+    done = at_once("generate", "10", "--output", "notes.json")
+    assert (done.exit_code, Path("notes.json").read_text()) == (1, "mine")
+    assert done.stderr == "hardwon: notes.json exists already: choose another name, or remove it first\n"
+
+
+def test_invalid_data_is_refused_told_and_gives_1() -> None:
+    good = {"content": "Fixed the login of anonymous users", "outcome": "success", "tool": "conversation", "summary": "login"}
+    bad = good | {"outcome": "fine", "summary": "b", "odd\x1b[2Jkey\n": 1}
+    Path("m.json").write_text(json.dumps([good, bad]))
+    checked = at_once("validate", "m.json")
+    assert checked.exit_code == 1
+    assert "memory 1, outcome: 'fine' is not known; use one of success, failure" in checked.stdout
+    assert "\x1b" not in checked.stdout
+    told = at_once("validate", "m.json", "--json")
+    assert told.exit_code == 1
+    assert [fault["index"] for fault in json.loads(told.stdout)["errors"]] == [1, 1]
+    loaded = at_once("load", "m.json")
+    assert (loaded.exit_code, loaded.stdout.splitlines()[0]) == (1, "1 of 2 memories stored, 1 rejected")
+    assert answered("stats")["records"] == 1
+
+
+def test_what_a_memory_exported_is_loaded() -> None:
+    fill()
+    with Memory("brain") as memory:
+        memory.export("records.jsonl")
+    first = answered("--memory", "other", "load", "records.jsonl")
+    assert first == {
+        "source": "records",
+        "read": 16,
+        "added": 16,
+        "present": 0,
+        "conflicting": [],
+        "forgotten": 0,
+        "dry_run": False,
+    }
+    again = at_once("--memory", "other", "load", "records.jsonl", "--dry-run")
+    assert again.stdout == "0 of 16 records would be added, 16 were here already, 0 stay forgotten\n"
+    changed = [json.loads(line) | {"content": "something else"} for line in Path("records.jsonl").read_text().splitlines()]
+    Path("changed.jsonl").write_text("\n" + json.dumps(changed[0]))
+    refused = at_once("--memory", "other", "load", "changed.jsonl")
+    assert refused.exit_code == 1
+    assert refused.stdout.endswith(f"{changed[0]['id']} is kept here with other content, which stays\n")
+
+
+def test_a_file_that_is_not_there_makes_no_memory() -> None:
+    done = at_once("load", "nowhere.jsonl")
+    assert (done.exit_code, done.stderr) == (1, "hardwon: cannot read nowhere.jsonl: there is no such file\n")
+    assert not Path("brain").exists()
+
+
+def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
+    assert "500/500" in on_a_terminal("generate", "500", "--load")
+    assert hardwon_does("generate", "500", "--load", "--seed", "1").stderr == ""
+
+
+def test_the_examples_of_the_help_work() -> None:
+    ran = []
+    for command in sorted(COMMANDS, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)):
+        for owner, example in EXAMPLES:
+            if owner == command:
+                done = at_once(*shlex.split(example)[1:])
+                assert done.exit_code == 0, f"{example}: {done.output}"
+                ran.append(command)
+    assert set(ran) == set(COMMANDS)
+
+
+def answered_with_complaints(*arguments: str) -> Any:
+    done = at_once(*arguments, "--json")
+    assert done.exit_code == 0
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "stats",
+        "map",
+        "hotspots",
+        "reflect",
+        "recall parser",
+        "sync --make-tree",
+        "remember parser --outcome failure --tool unknown",
+        "generate 60 --load --output m.json",
+        "validate set.json",
+        "load set.json",
+        "load records.jsonl",
+    ],
+)
+def test_every_key_of_the_json_is_documented(command: str) -> None:
+    fill()
+    with Memory("brain") as memory:
+        memory.export("records.jsonl")
+    at_once("generate", "60", "--output", "set.json")
+    name, *rest = command.split()
+    found = answered(name, *rest)
+    documented = set(re.findall(r"`(\w+)`", section_of(name).partition("JSON")[2]))
+    assert keys_of(found)
+    assert keys_of(found) <= documented
+
+
+def section_of(command: str) -> str:
+    found = re.search(rf"^### {command}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/cli.md has no section on {command}"
+    return found.group(1)
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["stats", "recall x", "map", "hotspots", "reflect", "sync"])
+def test_reading_makes_no_memory_where_a_name_was_mistyped(command: str) -> None:
+    done = at_once("--memory", "nowhere", *command.split())
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("hardwon: there is no memory at nowhere: check --memory")
+    assert not Path("nowhere").exists()
+    Path("nowhere").mkdir()
+    assert at_once("--memory", "nowhere", *command.split()).exit_code == 1
+    assert not list(Path("nowhere").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("remember", "x", *FAILURE, "--key", "service"), "a key and its value"),
+        (("remember", "x", *FAILURE, "--key", "=v"), "a key and its value"),
+        (("remember", "x", *FAILURE, "--key", "error_type=logic"), "not given otherwise"),
+        (("remember", "x", *FAILURE, "--key", "id=1"), "keys that no record has already"),
+        (("remember", " ", *FAILURE), "content"),
+        (("remember", "x", "--outcome", "fine"), "outcome"),
+        (("remember", "x", "--outcome", "failure", "--tool", "hammer"), "tool"),
+        (("recall", "x", "--since", "yesterday"), "since"),
+        (("recall", "x", "--kind", "dream"), "kind"),
+        (("hotspots", "--share", "0"), "share"),
+        (("generate", "0"), "size"),
+        (("generate", "1" * 5000), "size"),
+        (("generate", "5", "--start", "2026-01-01"), "start"),
+        (("generate", "5", "--output", "no/such/folder"), "No such file or directory"),
+        (("validate", "nowhere.json"), "cannot read"),
+        (("validate", "."), "cannot read"),
+        (("load", "."), "cannot read"),
+        (("--project", " ", "stats"), "project"),
+        (("--memory", "a.txt\0", "remember", "x", *FAILURE), "location"),
+    ],
+)
+def test_what_is_refused_is_told_in_one_line(arguments: tuple[str, ...], said: str) -> None:
+    with Memory("brain"):
+        done = at_once(*arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("hardwon: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recall",),
+        ("recall", "x", "-k", "0"),
+        ("recall", "x", "-k", "many"),
+        ("stats", "--what"),
+        ("remember", "x"),
+        ("map", "--depth", "0"),
+        ("generate", "5", "--format", "xml"),
+        ("generate",),
+    ],
+)
+def test_wrong_usage_has_an_exit_code_of_its_own(arguments: tuple[str, ...]) -> None:
+    done = at_once(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Error: " in done.stderr
+
+
+WORDS = st.text(alphabet=st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
+    [
+        "--json",
+        "-k",
+        "--key",
+        "a=b",
+        "--outcome",
+        "failure",
+        "--depth",
+        "2",
+        "--since",
+        "2026-01-01",
+        "--limit",
+        "--",
+        "--ascii",
+    ]
+)
+
+
+@given(st.sampled_from(COMMANDS), st.lists(WORDS, max_size=5))
+@settings(max_examples=200)
+def test_no_argument_makes_a_traceback(command: str, words: list[str]) -> None:
+    done = at_once(command, *words)
+    assert done.exit_code in (0, 1, 2), (done.exception, done.output)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+
+
+def test_a_folder_that_is_none_is_told() -> None:
+    Path("file").write_text("not a folder")
+    done = at_once("--memory", "file/brain", "remember", "x", *FAILURE)
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("hardwon: ")
+
+
+def test_a_file_that_is_no_memory_is_told_and_left_alone() -> None:
+    Path("notes.db").write_text("my notes")
+    done = at_once("--memory", "notes.db", "stats")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("hardwon: ")
+    assert Path("notes.db").read_text() == "my notes"
+
+
+def test_the_environment_names_the_memory_and_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once("--memory", "other", "--project", "red", "remember", "x", *FAILURE)
+    monkeypatch.setenv("HARDWON_MEMORY", "other")
+    assert answered("stats")["records"] == 0
+    monkeypatch.setenv("HARDWON_PROJECT", "red")
+    found = answered("stats")
+    assert (found["records"], found["project"]) == (1, "red")
+    assert found["location"] == str(Path("other/memory.db").resolve())

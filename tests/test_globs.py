@@ -1,0 +1,183 @@
+"""Our globs give what glob.glob gives on a real tree, and no pattern takes long."""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.recall.globs import Glob, compile_glob
+
+NAMES = ["a", "b", "ab", "A", ".a", ".b.json", "a.json", "b.json", "k=a", "k=b", "a-b", "[a]", "a*", "]", "é", "a\nb"]
+PARTS = [
+    "a",
+    "b",
+    "ab",
+    ".a",
+    "*",
+    "**",
+    "?",
+    "*.json",
+    "k=*",
+    "k=[ab]",
+    "[!a]",
+    "[]]",
+    "[[]a[]]",
+    "[a",
+    ".*",
+    "[.]a",
+    "a**",
+    ".",
+    "",
+]
+PARTS += [
+    "***",
+    "?*",
+    "[a-b]*",
+    "[b-a]",
+    "[!]a]",
+    "[^a]",
+    "a[*]",
+    "*a*",
+    "**.json",
+    "[a-]*",
+    "[!!]",
+    "*[!n]",
+    "[[:a]*",
+    "[a&&b]",
+    "[--a]*",
+]
+patterns = st.lists(st.sampled_from(PARTS) | st.text("ab.*?[]!-k=", max_size=5), min_size=1, max_size=5).map("/".join)
+
+
+def is_usable(pattern: str) -> bool:
+    return not pattern.startswith("/") and ".." not in pattern.split("/")
+
+
+def files_of(root: Path) -> list[str]:
+    return [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
+
+
+def really(pattern: str, root: Path) -> set[str]:
+    """The files that the standard library finds; what it spells `a//b` or `./a` in its plain form."""
+    found = glob.glob(pattern, root_dir=root, recursive=True)  # noqa: PTH207  # the one that we promise to be like
+    return {os.path.normpath(name) for name in found if name and (root / name).is_file() and not name.endswith("/")}
+
+
+def ours(pattern: str, files: list[str]) -> set[str]:
+    return {path for path in files if compile_glob(pattern).matches(path)}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few folders, hidden ones among them, with a file of every name in each."""
+    root = tmp_path_factory.mktemp("tree")
+    folders = ["d", "d/a", "d/.a", "d/a/b", "d/a/.a/b", "d/b/d/a", "d/k=a", "d/k=a/.a", "d/b/k=b", "d/ab/a/b", "d/[a]"]
+    for folder in folders:
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    for folder in ["", *folders]:
+        for name in NAMES:
+            if not (root / folder / name).is_dir():
+                (root / folder / name).touch()
+    return root
+
+
+@settings(max_examples=500, deadline=None)
+@given(patterns.filter(is_usable))
+@example("**")
+@example("d/**")
+@example("**/")
+@example("d/**/*.json")
+@example("d/*/")
+@example("**/d/**/a")
+@example("**/.a/**/a")
+@example("d/**/**/b")
+@example("./d//a/./a.json")
+@example("d/**/.a/*")
+@example(".*/**")
+def test_they_find_what_the_standard_library_finds(tree: Path, pattern: str) -> None:
+    assert ours(pattern, files_of(tree)) == really(pattern, tree)
+    deeper = f"d/{pattern}"
+    assert ours(deeper, files_of(tree)) == really(deeper, tree)
+
+
+names = st.sampled_from(NAMES) | st.text("ab.*[]", min_size=1, max_size=3).filter(lambda name: name not in (".", ".."))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(names, min_size=1, max_size=4), max_size=8), patterns.filter(is_usable))
+def test_so_they_do_on_any_tree(tmp_path_factory: pytest.TempPathFactory, paths: list[list[str]], pattern: str) -> None:
+    root = tmp_path_factory.mktemp("any")
+    for path in paths:
+        file = root.joinpath(*path)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()
+        except (NotADirectoryError, FileExistsError):  # a name that is a file already
+            continue
+    assert ours(pattern, files_of(root)) == really(pattern, root)
+
+
+@settings(max_examples=300, deadline=None)
+@given(patterns.filter(is_usable))
+def test_folders_first_and_then_names_come_to_the_same(tree: Path, pattern: str) -> None:
+    compiled = compile_glob(pattern)
+    in_folder, named = compiled.split()
+    for path in files_of(tree):
+        folder, _, name = path.rpartition("/")
+        if name.endswith(".json") and not name.startswith("."):
+            assert (in_folder(folder) and (named is None or named(name))) == compiled.matches(path)
+        if named:
+            assert (in_folder(folder) and named(name)) == compiled.matches(path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "every"),
+    [
+        ("**", True),
+        ("a/**", True),
+        ("a/*", True),
+        ("*.json", True),
+        ("a/**/*.json", True),
+        ("a/*.jso?", False),
+        ("a/?*", False),
+    ],
+)
+def test_every_name_needs_no_matcher(pattern: str, every: bool) -> None:
+    assert (compile_glob(pattern).split()[1] is None) == every
+
+
+def test_a_pattern_for_folders_takes_no_file() -> None:
+    for pattern in ("a/", "**/", "*/", "", ".", "a/."):
+        in_folder, _ = Glob(pattern).split()
+        assert not in_folder("")
+        assert not in_folder("a")
+        assert not Glob(pattern).matches("a")
+        assert not Glob(pattern).matches("a/b")
+
+
+def test_stars_do_not_make_it_slow() -> None:
+    # Tried in every possible way, each of these would outlast the test's own timeout by ages.
+    assert not Glob("*a" * 900 + "b").matches("a" * 5_000)
+    assert Glob("*a" * 900 + "*").matches("a" * 5_000)
+    assert not Glob("[!b]*" * 300 + "b").matches("a" * 5_000)
+    assert not Glob("**/a/" * 350 + "b").matches("a/" * 700 + "c")
+    assert not Glob("**/" * 600 + "b").matches("a/" * 1_000 + "c")
+    assert Glob("**/*/" * 300 + "c").matches("a/" * 1_000 + "c")
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*", "../*", "a/../b", "a/..", "..", "x" * (limits.GLOB_CHARS_MAX + 1), None, 7])
+def test_patterns_that_lead_elsewhere_are_refused(pattern: object) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        compile_glob(pattern)  # type: ignore[arg-type]
+    assert refused.value.field == "pattern"
+
+
+def test_it_shows_its_pattern() -> None:
+    assert repr(Glob("a/*")) == "Glob('a/*')"

@@ -1,0 +1,1010 @@
+"""Packets find their folder, globs find the packets again, and nothing that anybody types leads out of the tree."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import glob
+import itertools
+import json
+import random
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hardwon import Experience, limits
+from hardwon.errors import InvalidInputError
+from hardwon.model import ROUTES
+from hardwon.recall.globs import compile_glob
+from hardwon.routing import (
+    MISSING_METADATA,
+    NO_MATCH,
+    Coherence,
+    Decided,
+    Route,
+    file_name,
+    safe_key,
+    safe_segment,
+    spelled,
+    values_in,
+)
+
+NOON = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
+RUNTIME = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime", "content": "x", "summary": "tests_hang"}
+
+
+def router(schema: Mapping[str, Any] | None = None, root: str = "agent_brain") -> Coherence:
+    return Coherence(schema, root, clock=lambda: NOON)
+
+
+# ---- names
+
+HOSTILE = [
+    "..", ".", "", "/", "../../etc/passwd", "/etc/passwd", "a/b", "a\\b", "C:\\x", "a\0b", "\0", "~", "~root",
+    "a~0123456789", ".hidden", "_intake", "_x", "-rf", "--help", "con", "CON", "nul", "aux.txt", "com1", "lpt9.json",
+    "com¹", "prn.", "a.", "a..", " a", "a ", "a\nb", "\x1b[2J", "\u202egnp.exe", "\u200b", "a\u200db", "ﬁ", "ﬀ", "K",
+    "\u017f", "İ", "\u0131", "ß", "ẞ", "SS", "é", "e\u0301", "Å", "Å", "\ud800", "a\udfffb", "\udc80", "日本語",
+    "👩\u200d👧", "\u0430", "\uff41", "%2e%2e%2f", "..;/", "$(rm)", "`x`", "*", "?", "[a]", "{a}", "{tool}", "a=b", "=",
+    "a|b", ">100", "r/x/", "x" * 60, "x" * 61, "x" * 5_000, "é" * 300, "A" * 60, "0", "-0", "00", "1e5", "nan", "inf",
+    "true", "True", "null", "gt_100", "10-100", "2024-01", "~0123456789", "x~0123456789",
+]  # fmt: skip
+hostile = st.sampled_from(HOSTILE) | st.text(st.characters(), max_size=80)
+
+
+def folded(name: str) -> set[str]:
+    """What a file system that folds case or normalises Unicode may take a name for."""
+    forms = {name, name.casefold(), name.upper(), name.lower()}
+    return {unicodedata.normalize(form, text) for text in forms for form in ("NFC", "NFD", "NFKC")} | {name.casefold()}
+
+
+def is_harmless(component: str) -> bool:
+    """One name that every file system takes for what it is, and that is not one of our own."""
+    return (
+        re.fullmatch(r"[a-z0-9][a-z0-9._=~-]*", component) is not None
+        and len(component.encode()) < 100
+        and not component.endswith(".")
+        and not re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", component)
+    )
+
+
+@pytest.mark.parametrize("text", ["runtime", "a", "0", "v1.2-rc_3", "x" * 60, "2024-01", "gt_100", "console", "com10", "null"])
+def test_harmless_values_stay_as_they_are(text: str) -> None:
+    assert safe_segment(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Foo Bar", r"foo-bar~[0-9a-f]{10}"),
+        ("größe", r"groe~|gro-e~|gro(ss)?e~"),
+        ("..", r"x~[0-9a-f]{10}"),
+        ("../../etc/passwd", r"etc-passwd~[0-9a-f]{10}"),
+        ("con", r"con~[0-9a-f]{10}"),
+        ("nul.txt", r"nul-txt~[0-9a-f]{10}"),
+        ("a.", r"a~[0-9a-f]{10}"),
+        ("x" * 61, r"x{27}~[0-9a-f]{10}"),
+    ],
+)
+def test_others_keep_what_can_be_read_and_a_hash(text: str, name: str) -> None:
+    assert re.match(name, safe_segment(text))
+    assert safe_segment(text) == safe_segment(text)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(st.lists(hostile, min_size=2, max_size=12, unique=True))
+def test_no_two_values_share_a_name_on_any_file_system(texts: list[str]) -> None:
+    for safe in (safe_segment, safe_key):
+        names = [safe(text) for text in texts]
+        assert all(is_harmless(name) and "=" not in name for name in names)
+        for one, other in itertools.combinations(names, 2):
+            assert not folded(one) & folded(other)
+
+
+def test_hostile_values_all_differ() -> None:
+    texts = list(dict.fromkeys([*HOSTILE, *map(safe_segment, HOSTILE), *map(str.upper, HOSTILE), *map(str.lower, HOSTILE)]))
+    assert len({safe_segment(text) for text in texts}) == len(texts)
+    assert len({safe_key(text) for text in texts}) == len(texts)
+    assert safe_segment("x" * 5_000) != safe_segment("x" * 5_001)
+
+
+def test_the_longest_key_and_value_make_a_short_name() -> None:
+    for key, value in itertools.product(["k" * 38, "k" * 39, "K" * 300], ["v" * 60, "v" * 61, "V" * 300]):
+        name = f"{safe_key(key)}={safe_segment(value)}"
+        assert len(name) <= limits.SEGMENT_BYTES_MAX < 100
+    assert safe_key("k" * 38) == "k" * 38
+    assert safe_key("a.b") != "a.b"  # `aux.b=1` would be a device
+
+
+def test_long_runs_of_accents_take_no_time() -> None:
+    # Sorting a whole megabyte of them would take hours.
+    text = "\u0315\u0300" * 500_000
+    assert is_harmless(safe_segment(text))
+    assert router().transmit({**RUNTIME, "summary": text}).endswith("_untitled.json")
+    assert file_name(NOON, text, "x").endswith("_untitled_x.json")
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a", "a"), (True, "true"), (False, "false"), (1, "1"), (1.0, "1"), (-0.0, "0"), (0.5, "0.5"), (1e22, "1" + "0" * 22),
+        (1e-7, "1e-07"), (float("nan"), "nan"), (float("-inf"), "-inf"), (Colour.RED, "red"), (Level.HIGH, "3"),
+        (10**400, hex(10**400)),
+        ([], None), ({}, None), (None, None), (b"a", None), (("a",), None),
+    ],
+)  # fmt: skip
+def test_a_value_has_one_spelling(value: object, text: str | None) -> None:
+    found = spelled(value)
+    assert found == text
+    assert found is None or type(found) is str
+
+
+def test_numbers_too_long_to_be_written_are_values_as_well() -> None:
+    assert router({"n": {"r/.*/": None}}).route({"n": 10**5_000}).folder == NO_MATCH
+    assert router({"n": {"x": None}}).route({"n": 10**5_000}).folder == NO_MATCH
+    with pytest.raises(InvalidInputError, match="branch of at most"):
+        router({"n": {10**5_000: None}})
+    assert router({"n": {"x": "{m}"}}).route({"n": "x", "m": 10**5_000}).folder == f"n=x/{safe_segment(hex(10**5_000))}"
+
+
+def test_true_is_not_one() -> None:
+    routes = router({"flag": {"true": None, "1": None}})
+    assert [routes.route({"flag": value}).folder for value in (True, 1, 1.0, "1", "true")] == [
+        "flag=true", "flag=1", "flag=1", "flag=1", "flag=true",
+    ]  # fmt: skip
+
+
+def test_a_folder_tells_its_keys() -> None:
+    assert values_in("outcome=failure/tool=web_search/reason=a=b") == {
+        "outcome": "failure",
+        "tool": "web_search",
+        "reason": "a=b",
+    }
+    assert values_in("a=1/misc/=x/y=/a=2") == {"a": "1"}
+    assert values_in("") == {}
+
+
+def test_a_files_name_sorts_by_time_and_is_unique() -> None:
+    at = datetime(2026, 1, 31, 23, 30, 5, 999_999, tzinfo=timezone(timedelta(hours=-5)))
+    assert file_name(at, "jwt_auth", "abc123") == "20260201_043005_jwt_auth_abc123.json"
+    assert file_name(datetime(7, 1, 2, tzinfo=UTC), "A b/../c", "0") == "00070102_000000_a_b_c_0.json"
+    name = file_name(NOON, "../" * 99, "../../x")
+    assert re.fullmatch(r"20260131_120000_untitled_x~[0-9a-f]{10}\.json", name)
+    assert len(file_name(NOON, "s" * 99, "u" * 99).encode()) < 200
+
+
+@pytest.mark.parametrize("at", [datetime(2026, 1, 1), datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5)))])  # noqa: DTZ001
+def test_a_time_must_be_one_in_utc(at: datetime) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        file_name(at, "a", "b")
+    assert refused.value.field == "at"
+
+
+# ---- the standard schema
+
+ROWS = [
+    {"outcome": outcome, **({"tool": tool} if tool else {}), **({route[0]: value} if route else {})}
+    for (outcome, tool), route in ROUTES.items()
+    for value in (route[1] if route else ("",))
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(row.values()))
+def test_every_row_of_the_reference_card_has_its_folder(row: dict[str, str]) -> None:
+    folder = "/".join(f"{key}={value}" for key, value in row.items())
+    shuffled = dict(reversed([*row.items(), ("content", "x"), ("summary", "s"), ("ticket", 7)]))
+    assert router().route(shuffled) == Route(folder, None)
+    assert router().transmit(shuffled) == f"agent_brain/{folder}/20260131_120000_s.json"
+    assert router().receive(**row) == f"agent_brain/{folder}/*.json"
+    assert router().filed(**row) == f"agent_brain/{folder}/*.json"
+
+
+def test_dry_run_makes_no_difference() -> None:
+    assert router().transmit(RUNTIME, dry_run=False) == router().transmit(RUNTIME, dry_run=True) == router().transmit(RUNTIME)
+
+
+keys = ["outcome", "tool", "task_type", "domain", "error_type", "reason", "insight_type", "sentiment"]
+known = sorted({value for row in ROWS for value in row.values()})
+standard_packets = st.dictionaries(st.sampled_from(keys), st.sampled_from([*known, "", "Write", None, "nonsense"]), max_size=8)
+standard_packets |= st.sampled_from(ROWS).flatmap(
+    lambda row: st.dictionaries(st.sampled_from(keys), st.sampled_from(known), max_size=3).map(lambda more: {**more, **row})
+)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(standard_packets)
+def test_what_is_routed_is_what_a_memory_takes(packet: dict[str, Any]) -> None:
+    toolless = packet.get("outcome") in ("learning", "interaction")  # where the tool makes no difference to the route
+    problem = router().route(packet).problem
+    given = {key: value for key, value in packet.items() if not (toolless and key == "tool")}
+    try:
+        Experience(content="something happened", **given)
+        refused = None
+    except InvalidInputError as error:
+        refused = error.field
+    assert (problem and problem.field) == refused
+
+
+@pytest.mark.parametrize(
+    ("packet", "folder", "field", "value"),
+    [
+        ({}, MISSING_METADATA, "outcome", "(absent)"),
+        ({"outcome": None}, MISSING_METADATA, "outcome", "(absent)"),
+        ({"outcome": "success"}, MISSING_METADATA, "tool", "(absent)"),
+        ({"outcome": "learning"}, MISSING_METADATA, "insight_type", "(absent)"),
+        ({"outcome": "win"}, NO_MATCH, "outcome", "win"),
+        ({"outcome": "Success"}, NO_MATCH, "outcome", "Success"),
+        ({"outcome": "success", "tool": ""}, NO_MATCH, "tool", ""),
+        ({"outcome": "success", "tool": ["web_search"]}, NO_MATCH, "tool", ["web_search"]),
+        ({**RUNTIME, "error_type": "../../x"}, NO_MATCH, "error_type", "../../x"),
+        ({**RUNTIME, "error_type": 10**400}, NO_MATCH, "error_type", 10**400),
+    ],
+)
+def test_what_cannot_be_routed_says_why(packet: dict[str, Any], folder: str, field: str, value: object) -> None:
+    route = router().route(packet)
+    assert route.folder == folder
+    assert route.problem is not None
+    assert (route.problem.field, route.problem.value) == (field, value)
+    assert router().transmit({**packet, "summary": "why"}) == f"agent_brain/{folder}/20260131_120000_why.json"
+
+
+def test_the_problem_lists_what_is_allowed() -> None:
+    problem = router().route({"outcome": "success"}).problem
+    assert problem is not None
+    assert problem.allowed == "one of code_interpreter, web_search, file_operation, conversation"
+    many = router({"a": {**{f"v{n}": None for n in range(99)}, "\n": None}}).route({}).problem
+    assert many is not None
+    assert many.allowed.startswith("one of v0, v1, ")
+    assert many.allowed.endswith("v19, …")
+    few = router({"a": {"\n": None, "x": {"b": {"": None}}}})
+    assert few.route({}).problem.allowed == "one of '\\n', x"  # type: ignore[union-attr]
+    assert few.route({"a": "x", "b": 1}).problem.allowed == "nothing here"  # type: ignore[union-attr]
+    assert router({"a": {"x": None, "": None}}).route({"a": 1}).problem.allowed == "one of x, or nothing"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("packet", "name"),
+    [
+        ({"summary": "Ünder Score!"}, "20260131_120000_under_score"),
+        ({"content": "The first thirty characters of a content"}, "20260131_120000_the_first_thirty_characters_of"),
+        ({"summary": "", "content": "c"}, "20260131_120000_c"),
+        ({"summary": 7}, "20260131_120000_untitled"),
+        ({"summary": "\ud800\0"}, "20260131_120000_untitled"),
+        ({"timestamp": "2025-06-01T10:20:30+02:00"}, "20250601_082030_untitled"),
+        ({"timestamp": "2025-06-01T10:20:30"}, "20250601_102030_untitled"),
+        ({"timestamp": datetime(2025, 6, 1, tzinfo=UTC)}, "20250601_000000_untitled"),
+        ({"timestamp": "../.."}, "20260131_120000_untitled"),
+        ({"timestamp": "0001-01-01T00:00:00+23:00"}, "20260131_120000_untitled"),
+        ({"timestamp": 5}, "20260131_120000_untitled"),
+    ],
+)
+def test_the_files_name_is_made_of_time_and_summary(packet: dict[str, Any], name: str) -> None:
+    assert router().transmit(packet) == f"agent_brain/{MISSING_METADATA}/{name}.json"
+
+
+def test_the_clock_is_now_unless_one_is_given() -> None:
+    before = datetime.now(UTC).strftime("%Y%m%d_%H%M%S")
+    name = PurePosixPath(Coherence().transmit(RUNTIME)).name
+    assert before <= name.removesuffix("_tests_hang.json") <= datetime.now(UTC).strftime("%Y%m%d_%H%M%S")
+
+
+@pytest.mark.parametrize("packet", [None, "outcome=failure", ["outcome"], 7])
+def test_a_packet_is_a_mapping(packet: Any) -> None:
+    for use in (router().route, router().transmit):
+        with pytest.raises(InvalidInputError) as refused:
+            use(packet)
+        assert refused.value.field == "packet"
+
+
+def test_roots() -> None:
+    assert router(root="brain/").transmit(RUNTIME).startswith("brain/outcome=failure/")
+    assert router(root="/").transmit(RUNTIME).startswith("/outcome=failure/")
+    assert Coherence(root=Path("x") / "y").receive() == "x/y/**/*.json"
+    assert router(root="b[r]a*n?").receive() == "b[[]r]a[*]n[?]/**/*.json"
+    assert Coherence().root == "agent_brain"
+    for root in ("", "a\0b", b"brain", None, 7):
+        with pytest.raises(InvalidInputError) as refused:
+            Coherence(root=root)  # type: ignore[arg-type]
+        assert refused.value.field == "root"
+
+
+# ---- branches
+
+
+@pytest.mark.parametrize(
+    ("branches", "value", "folder"),
+    [
+        ([">100"], 101, "gt_100"), ([">100"], 100, None), ([">100"], "100.5", "gt_100"), ([">100"], "x", None),
+        ([">=100"], 100, "ge_100"), ([">=100"], 99.999, None), (["<50"], 49, "lt_50"), (["<50"], 50, None),
+        (["<=50"], 50, "le_50"), (["<=50"], -1e300, "le_50"), (["<=50"], 50.0001, None), (["> 100"], 101, "gt_100"),
+        ([">1.50"], 2, "gt_1.5"), ([">-0"], 1, "gt_0"), (["<-0.0"], -1, "lt_0"), ([">-5"], 0, "gt_-5"), (["<007"], 6, "lt_7"),
+        (["10-100"], 10, "10-100"), (["10-100"], 100, "10-100"), (["10-100"], 9.99, None), (["10-100"], 100.1, None),
+        (["-10--5"], -7, "-10--5"), (["-10--5"], -4, None), (["0.5-1.5"], 1, "0.5-1.5"), (["-1-1"], 0, "-1-1"),
+        ([">100"], True, None), ([">=0"], float("nan"), None), ([">0"], float("inf"), None), ([">0"], "1_000", None),
+        ([">0"], "٣", None), ([">0"], "1e3", "gt_0"), ([">0"], "1e9999", None), ([">0"], 10**300, "gt_0"),
+        ([">0"], "1" * 401, None),
+        ([">9007199254740992"], 9007199254740993, "gt_9007199254740992"),
+        (["r/v[0-9]+/"], "v12", "v12"), (["r/v[0-9]+/"], "v12x", None), (["r/v[0-9]+/"], "xv12", None),
+        (["r/V.*/"], "V 1", "~"),
+        (["r/.*/"], "a" * 100, "~"), (["r/.*/"], "a" * 101, None), (["r/[0-9]+/"], 12, "12"), (["r//"], "", "~"),
+        (["r/a|b/"], "b", "b"), (["a|b"], "b", "b"), (["a | b"], "b", "b"), (["a|b"], "a|b", None), (["a|>100"], 150, "gt_100"),
+        (["a|10-20|B"], 15, "10-20"), (["a|10-20|B"], "B", "~"), (["a|10-20|B"], "10-20", None),
+        ([">0", ">100"], 150, "gt_0"), ([">100", ">0"], 150, "gt_100"), ([">0", "150"], 150, "150"),
+        (["r/a.*/", "ab"], "ab", "ab"),
+        ([True], True, "true"), ([1], 1.0, "1"), ([1.5], "1.5", "1.5"), (["1"], "1.0", None), (["Foo"], "Foo", "~"),
+        (["Foo"], "foo", None),
+    ],
+)  # fmt: skip
+def test_branches(branches: list[Any], value: object, folder: str | None) -> None:
+    found = router({"k": dict.fromkeys(branches)}).route({"k": value})
+    if folder is None:
+        assert found.folder == NO_MATCH
+    elif folder == "~":
+        assert found == Route(f"k={safe_segment(str(value))}")
+        assert "~" in found.folder
+    else:
+        assert found == Route(f"k={folder}")
+
+
+def test_what_follows_depends_on_the_branch() -> None:
+    routes = router({"n": {">100": {"a": {"x": None}}, "7": "seven", "r/v.*/": "{a=none}", "b|c": None}})
+    assert routes.route({"n": 101, "a": "x"}).folder == "n=gt_100/a=x"
+    assert routes.route({"n": 101}).folder == MISSING_METADATA
+    assert routes.route({"n": 7}).folder == "n=7/seven"
+    assert routes.route({"n": "v1"}).folder == "n=v1/none"
+    assert routes.route({"n": "c"}).folder == "n=c"
+
+
+def test_a_branch_for_packets_without_the_key() -> None:
+    routes = router({"tool": {"web": None, "": {"kind": {"a": None}}}})
+    assert routes.route({"tool": "web"}).folder == "tool=web"
+    assert routes.route({"kind": "a"}).folder == "kind=a"
+    assert routes.route({"kind": "a", "tool": None}).folder == "kind=a"
+    assert routes.route({"kind": "a", "tool": ""}).folder == NO_MATCH
+    assert routes.receive(kind="a") == "agent_brain/**/*.json"
+    assert routes.filed(kind="a") == "agent_brain/kind=a/*.json"
+    assert routes.decide("kind=a", {"tool": "web"}) == Decided(True, frozenset())
+    assert routes.decide("kind=a", {"kind": "a"}) == Decided(False, frozenset())
+    assert routes.decide("tool=web", {"kind": "a"}) == Decided(False, frozenset({"kind"}))
+
+
+def test_a_schema_that_asks_nothing_keeps_everything_in_the_root() -> None:
+    assert router({}).transmit({}) == "agent_brain/20260131_120000_untitled.json"
+    assert router({}).receive(a=1) == "agent_brain/*.json"
+
+
+@pytest.mark.parametrize(
+    ("template", "packet", "path"),
+    [
+        (None, {}, "k=v/20260131_120000_s.json"),
+        ("", {}, "k=v/20260131_120000_s.json"),
+        ("error_type={error_type=unknown}", {}, "k=v/error_type=unknown/20260131_120000_s.json"),
+        ("error_type={error_type=unknown}", {"error_type": "io"}, "k=v/error_type=io/20260131_120000_s.json"),
+        ("{error_type=unknown}", {"error_type": None}, "k=v/unknown/20260131_120000_s.json"),
+        ("a/{b}/c-{d=x}", {"b": 7, "d": True}, "k=v/a/7/c-true/20260131_120000_s.json"),
+        ("{timestamp}_{summary}.json", {}, "k=v/20260131_120000_s.json"),
+        ("{host}/{summary}-{timestamp}-{n=0}.json", {"host": "h1"}, "k=v/h1/s-20260131_120000-0.json"),
+        ("log.json", {}, "k=v/log.json"),
+        ("{a=x/y}", {}, f"k=v/{safe_segment('x/y')}/20260131_120000_s.json"),
+        ("{host}", {}, f"{MISSING_METADATA}/20260131_120000_s.json"),
+        ("{host=}", {}, f"{MISSING_METADATA}/20260131_120000_s.json"),
+        ("{host}.json", {}, f"{MISSING_METADATA}/20260131_120000_s.json"),
+        ("{host}", {"host": []}, f"{NO_MATCH}/20260131_120000_s.json"),
+        ("{host}.json", {"host": {}}, f"{NO_MATCH}/20260131_120000_s.json"),
+        ("co{x}", {"x": "n"}, f"k=v/{safe_segment('con')}/20260131_120000_s.json"),
+        ("co{x}.json", {"x": "n"}, f"k=v/{safe_segment('con')}.json"),
+        ("{summary}", {}, "k=v/s/20260131_120000_s.json"),
+    ],
+)
+def test_templates(template: str | None, packet: dict[str, Any], path: str) -> None:
+    assert router({"k": {"v": template}}).transmit({"k": "v", "summary": "s", **packet}) == f"agent_brain/{path}"
+
+
+def test_long_parts_of_a_template_still_make_a_short_name() -> None:
+    routes = router({"k": {"v": "{a}-{b}/{a}-{b}.json"}})
+    paths = {routes.transmit({"k": "v", "a": a * 60, "b": b * 60}) for a, b in itertools.product("xyz", repeat=2)}
+    assert len(paths) == 9
+    assert all(is_harmless(part) for path in paths for part in path.split("/")[1:])
+    assert all(path.endswith(".json") for path in paths)
+
+
+def deep(levels: int) -> dict[str, Any] | None:
+    schema: dict[str, Any] | None = None
+    for level in reversed(range(levels)):
+        schema = {f"k{level}": {"v": schema}}
+    return schema
+
+
+CYCLE: dict[str, Any] = {}
+CYCLE["a"] = {"x": CYCLE}
+ENDLESS: dict[str, Any] = {"": {}}
+ENDLESS[""] = {"k": ENDLESS}
+
+
+@pytest.mark.parametrize(
+    ("schema", "where"),
+    [
+        ("outcome", "schema"), (7, "schema"), ([], "schema"), ({"a": None, "b": None}, "schema"),
+        ({"a": {"x": 7}}, "schema.a.x"),
+        ({"a": None}, "schema.a"), ({"a": {}}, "schema.a"), ({"a": "x"}, "schema.a"), ({"a": {"x": []}}, "schema.a.x"),
+        ({"a": {"x": {"b": {"y": None}, "c": {"y": None}}}}, "schema.a.x"), ({7: {"x": None}}, "schema"),
+        ({"": {"x": None}}, "schema"),
+        ({"k" * 201: {"x": None}}, "schema"), ({"a": {"x" * 201: None}}, "schema.a"), ({"a": {None: None}}, "schema.a"),
+        ({"a": {10**400: None}}, "schema.a"),
+        ({"a": {("x",): None}}, "schema.a"), ({"a": {">": None}}, "schema.a.>"), ({"a": {">x": None}}, "schema.a.>x"),
+        ({"a": {"=>5": None, "<5 ": None}}, "schema.a.<5 "), ({"a": {">5e3": None}}, "schema.a.>5e3"),
+        ({"a": {"9-1": None}}, "schema.a.9-1"),
+        ({"a": {"2024-01": None}}, "schema.a.2024-01"), ({"a": {"r/": None}}, "schema.a.r/"),
+        ({"a": {"r/x": None}}, "schema.a.r/x"),
+        ({"a": {"r/(/": None}}, "schema.a.r/(/"), ({"a": {"r/[[a]/": None}}, "schema.a.r/[[a]/"),
+        ({"a": {"x|": None}}, "schema.a.x|"),
+        ({"a": {"x|r/y/": None}}, "schema.a.x|r/y/"), ({"a": {"x|>": None}}, "schema.a.x|>"),
+        ({"a": {1: None, "1": None}}, "schema.a.1"),
+        ({"a": {"Foo": None, safe_segment("Foo"): None}}, f"schema.a.{safe_segment('Foo')}"),
+        ({"a": {"x": {"a": {"y": None}}}}, "schema.a.x.a"),
+        ({"ä": {"x": {safe_key("ä"): {"y": None}}}}, f"schema.ä.x.{safe_key('ä')}"),
+        (deep(13), "schema" + "".join(f".k{level}.v" for level in range(12)) + ".k12"), (CYCLE, "schema.a.x.a"),
+        (ENDLESS, "schema"),
+        ({"a": dict.fromkeys(map(str, range(10_001)))}, "schema.a"),
+        ({"a": {f"v{n}": {"b": dict.fromkeys(map(str, range(101)))} for n in range(100)}}, "schema.a.v98.b"),
+    ],
+)  # fmt: skip
+def test_malformed_schemas_are_refused_where_they_are(schema: Any, where: str) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        router(schema)
+    assert refused.value.field == where
+    assert refused.value.allowed
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "..", "../x", "x/..", "/etc", "x//y", "x/", "/", ".", ".hidden", "_intake", "_x/y", "x/.git", "a b", "A", "é",
+        "a\\b", "a\0b",
+        "a~b", "a.", "{a}.", "con", "nul.txt", "x/aux", "con.json", "{", "}", "{}", "{a", "a}", "{{a}}", "{=x}", "-x", "~",
+        "*", "a*",
+        ".json", "_{a}.json", "x" * 100, "{a}" + "x" * 99, "x/" * 99 + "x", "x" * 201, "\n", "$x", "a:b", "a\ud800",
+    ],
+)  # fmt: skip
+def test_templates_cannot_lead_anywhere_else(template: str) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        router({"k": {"v": template}})
+    assert refused.value.field == "schema.k.v"
+
+
+def test_schemas_may_be_as_large_as_allowed() -> None:
+    packet = {f"k{level}": "v" for level in range(12)}
+    assert router(deep(12)).route(packet).folder.count("/") == 11
+    assert router(deep(10) and {"a": {"v": "/".join("x" * 11)}}).route({"a": "v"}).folder == "a=v/" + "/".join("x" * 11)
+    with pytest.raises(InvalidInputError):
+        router({"a": {"v": "/".join("x" * 12)}})
+    assert router({"a": dict.fromkeys(map(str, range(10_000)))}).route({"a": 9_999}).folder == "a=9999"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+", "(a*)*b", "(a|b)+", "(a|aa){2,}", "((a+))+", "(?:a?){30}a{30}", "(?P<n>a+)+", "(x(a+)y)*",
+    "a*" * 5, "a?" * 30, "(a|a)" * 30,
+     "([a-z]+_?)+", "(a{1,9}){9}", "(\\)+)+", "([)]+)+"],
+)  # fmt: skip
+def test_expressions_that_a_value_could_keep_busy_are_refused(pattern: str) -> None:
+    assert re.compile(pattern)
+    with pytest.raises(InvalidInputError, match="for ever"):
+        router({"k": {f"r/{pattern}/": None}})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"),
+    [("v[0-9]+\\.[0-9]+", "v1.2"), ("(foo|bar)", "bar"), ("(ab){3}", "ababab"), ("[(+*|]+x?", "(+"), ("\\(a\\)+", "(a))"),
+    ("(a+)?", "aa"),
+     ("\\d{4}-\\d{2}-\\d{2}", "2024-01-31"), ("(?i)abc", "ABC"), ("(?:a|b)c*?", "bcc"), ("(?=a)(?P<n>a)(?P=n)", "aa"),
+     (".*.*.*.*", "x")],
+)  # fmt: skip
+def test_ordinary_expressions_are_fine(pattern: str, value: str) -> None:
+    assert router({"k": {f"r/{pattern}/": None}}).route({"k": value}) == Route(f"k={safe_segment(value)}")
+
+
+def test_no_value_keeps_an_expression_busy() -> None:
+    routes = router({"k": {"r/.*.*.*.*x/": None}})
+    assert routes.route({"k": "a" * 100}).folder == NO_MATCH
+    assert routes.route({"k": "a" * 1_000_000}).folder == NO_MATCH
+
+
+# ---- coming back
+
+
+@pytest.mark.parametrize(
+    ("intent", "complete", "narrow"),
+    [
+        ({}, "**/*.json", "**/*.json"),
+        ({"ticket": 7}, "**/*.json", "**/*.json"),
+        ({"tool": None}, "**/*.json", "**/*.json"),
+        ({"outcome": "failure"}, "outcome=failure/**/*.json", "outcome=failure/**/*.json"),
+        ({"outcome": "learning"}, "outcome=learning/**/*.json", "outcome=learning/**/*.json"),
+        ({"tool": "web_search"}, "**/*.json", "outcome=*/tool=web_search/**/*.json"),
+        (
+            {"tool": "web_search", "outcome": "failure"},
+            "outcome=failure/tool=web_search/**/*.json",
+            "outcome=failure/tool=web_search/**/*.json",
+        ),
+        ({"error_type": "logic"}, "**/*.json", "outcome=failure/tool=code_interpreter/error_type=logic/*.json"),
+        ({"sentiment": "neutral"}, "**/*.json", "outcome=interaction/sentiment=neutral/*.json"),
+        ({"outcome": "failure", "error_type": "logic"}, "outcome=failure/**/*.json",
+        "outcome=failure/tool=code_interpreter/error_type=logic/*.json"),
+        ({"outcome": "nonsense"}, "_intake/*/*.json", "_intake/*/*.json"),
+        ({"outcome": ["failure"]}, "_intake/*/*.json", "_intake/*/*.json"),
+        ({"outcome": "learning", "tool": "web_search"}, "outcome=learning/**/*.json", "_intake/*/*.json"),
+        ({"outcome": "success", "tool": "unknown"}, "_intake/*/*.json", "_intake/*/*.json"),
+    ],
+)  # fmt: skip
+def test_globs_of_the_standard_schema(intent: dict[str, Any], complete: str, narrow: str) -> None:
+    assert router().receive(**intent) == f"agent_brain/{complete}"
+    assert router().filed(**intent) == f"agent_brain/{narrow}"
+    assert router().receive(**dict(reversed(intent.items()))) == f"agent_brain/{complete}"
+
+
+SENSORS = {
+    "site": {
+        "a|b": {"altitude": {">1000": "host={host=none}", "0-1000": "{host}-{rack}", "r/unknown.*/": None}},
+        "Übung": {"kind": {"x": {"altitude": {">1000": None}}}},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("intent", "complete", "narrow"),
+    [
+        ({"site": "a"}, "site=a/**/*.json", "site=a/**/*.json"),
+        ({"site": "a", "altitude": 2000}, "site=a/altitude=gt_1000/**/*.json", "site=a/altitude=gt_1000/**/*.json"),
+        ({"site": "a", "altitude": 5, "host": "h"}, "site=a/altitude=0-1000/**/*.json", "site=a/altitude=0-1000/**/*.json"),
+        ({"site": "a", "altitude": 5, "host": "h", "rack": "r"}, "site=a/altitude=0-1000/h-r/*.json",
+        "site=a/altitude=0-1000/h-r/*.json"),
+        ({"altitude": 2000}, "**/*.json", "**/*.json"),
+        ({"kind": "x"}, "**/*.json", f"site={safe_segment('Übung')}/kind=x/altitude=gt_1000/*.json"),
+        ({"altitude": "unknown 7"}, f"site=*/altitude={safe_segment('unknown 7')}/*.json",
+        f"site=*/altitude={safe_segment('unknown 7')}/*.json"),
+        ({"host": "h1"}, "**/*.json", "**/*.json"),
+        ({"site": "a", "host": "h1", "altitude": 5000}, "site=a/altitude=gt_1000/host=h1/*.json",
+        "site=a/altitude=gt_1000/host=h1/*.json"),
+    ],
+)  # fmt: skip
+def test_globs_of_another_schema(intent: dict[str, Any], complete: str, narrow: str) -> None:
+    assert router(SENSORS).receive(**intent) == f"agent_brain/{complete}"
+    # What a placeholder at the end leaves open may be any folder, so that the last exact one is followed by `**`.
+    assert router(SENSORS).filed(**intent) == f"agent_brain/{narrow}"
+
+
+def test_globs_keep_what_all_paths_end_in() -> None:
+    routes = router({"a": {"x": {"b": {"1": None, "2": None}}, "y": {"c": {"z": {"b": {"1": None}}}}}})
+    assert routes.receive(b=1) == "agent_brain/**/b=1/*.json"
+    assert routes.receive() == "agent_brain/**/*.json"
+    alike = router({"a": {"x": {"b": {"1": {"d": {"z": None}}}}, "y": {"c": {"1": {"d": {"z": None}}}}}})
+    assert alike.receive(d="z") == "agent_brain/a=*/*/d=z/*.json"
+
+
+KEYS = [["k0", "größe"], ["k1", "K"], ["k2", "a.b"], ["k3", "x y"]]  # of each level
+ALL_KEYS = [key for level in KEYS for key in level]
+VALUES: list[Any] = ["a", "b", "ab", "v1", "Foo", "foo", "..", "gt_5", "1-9", "", True, False, 0, 1, 5.5, 7, -3, "7", "\ud800"]
+values = st.sampled_from(VALUES) | hostile | st.integers(-20, 20) | st.floats(allow_nan=True) | st.just(None)
+EXACT = [
+    "a",
+    "b",
+    "ab",
+    "Foo",
+    "foo",
+    "..",
+    "a/b",
+    "gt_5",
+    "true",
+    "0",
+    "1",
+    "7",
+    "é",
+    "x" * 70,
+    "\ud800",
+    "con",
+    "x~0123456789",
+]
+TAKEN: dict[str, list[Any]] = {
+    ">5": [6, 5.5, "7"], ">=5": [5, "5.0"], "<0": [-3, -1e300], "<=0": [0, -0.0], "1-9": [1, 9, 5.5], "-5-5": [0, "-5"],
+    "r/v[0-9]+/": ["v1", "v22"], "r/.*/": ["Foo", "", "gt_5", True], "r/[a-z]+/": ["ab", "false"], "a|b|>7": ["b", 8],
+    "ab|1-3": ["ab", 2], "Foo|..": ["Foo", ".."], "r/gt_5|1-9/": ["gt_5", "1-9"], "": [None],
+}  # fmt: skip
+"""Branches, and values that they take where no other does."""
+exact_branches = st.sampled_from(EXACT)
+branches = exact_branches | st.sampled_from(sorted(TAKEN))
+templates = st.sampled_from(
+    [None, "", "{k3}", "{k3=none}", "k3={k3=a}", "x/{k2=y}", "{k1=a}-{k3=b}", "k2={k2}/{timestamp}_{summary}.json", "{größe=0}"]
+)
+
+
+@st.composite
+def schemas(
+    draw: st.DrawFn, branch: st.SearchStrategy[str] = branches, leaf: st.SearchStrategy[Any] = templates, level: int = 0
+) -> Any:
+    if level == 4 or (level and draw(st.integers(0, 2)) == 0):
+        return draw(leaf)
+    chosen = draw(st.lists(branch, min_size=1, max_size=4, unique=True))
+    return {draw(st.sampled_from(KEYS[level])): {each: draw(schemas(branch, leaf, level + 1)) for each in chosen}}
+
+
+@st.composite
+def packets(draw: st.DrawFn, schema: Any) -> dict[str, Any]:
+    """Mostly ones that the schema routes somewhere, with more keys beside those it asks for."""
+    packet = draw(st.dictionaries(st.sampled_from(ALL_KEYS), values, max_size=8))
+    while isinstance(schema, dict) and draw(st.integers(0, 9)):
+        [(key, below)] = schema.items()
+        branch = draw(st.sampled_from(list(below)))
+        packet[key] = draw(st.sampled_from(TAKEN.get(branch, [branch])))
+        schema = below[branch]
+    return packet
+
+
+@st.composite
+def routed(draw: st.DrawFn, some: st.SearchStrategy[Any]) -> tuple[Any, list[dict[str, Any]]]:
+    """A schema and packets for it."""
+    schema = draw(some)
+    return schema, draw(st.lists(packets(schema), min_size=1, max_size=6))
+
+
+def part_of(data: st.DataObject, packet: dict[str, Any]) -> dict[str, Any]:
+    """An intent: some of what a packet has."""
+    return {key: packet[key] for key in data.draw(st.lists(st.sampled_from(sorted(packet)), unique=True))} if packet else {}
+
+
+def agrees(packet: Mapping[str, Any], key: str, value: object) -> bool:
+    return packet.get(key) is not None and spelled(packet[key]) is not None and spelled(packet[key]) == spelled(value)
+
+
+@settings(max_examples=600, deadline=None)
+@given(routed(schemas()), st.sampled_from(["agent_brain", "b[r]*n?/x", "a[!b]"]), st.data())
+def test_globs_match_whatever_was_routed_of_what_agrees(
+    given: tuple[Any, list[dict[str, Any]]], root: str, data: st.DataObject
+) -> None:
+    routes = router(given[0], root)
+    for packet in given[1]:
+        intent = part_of(data, packet)
+        folder, path = routes.route(packet).folder, routes.transmit(packet)
+        if "/_intake/" in path:
+            continue
+        assert compile_glob(routes.receive(**intent)).matches(path)
+        assert compile_glob(routes.receive(**intent, unknown="x")).matches(path)
+        filed_by = {key: value for key, value in intent.items() if safe_key(key) in values_in(folder)}
+        assert compile_glob(routes.filed(**filed_by, unknown="x")).matches(path)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(standard_packets, st.sets(st.sampled_from(keys)))
+def test_so_they_do_in_the_standard_schema(packet: dict[str, Any], part: set[str]) -> None:
+    routes = router()
+    intent = {key: packet[key] for key in part if key in packet}
+    if routes.route(packet).problem is None:
+        assert compile_glob(routes.receive(**intent)).matches(routes.transmit(packet))
+
+
+@settings(max_examples=60, deadline=None)
+@given(routed(st.none()) | routed(schemas()), st.lists(standard_packets, max_size=20), st.data())
+def test_so_they_do_on_a_real_disk(
+    tmp_path_factory: pytest.TempPathFactory,
+    given: tuple[Any, list[dict[str, Any]]],
+    others: list[dict[str, Any]],
+    data: st.DataObject,
+) -> None:
+    root = tmp_path_factory.mktemp("brain[1]*")
+    routes = router(given[0], str(root))
+    placed = []
+    for number, packet in enumerate(given[1] + others):
+        path = Path(routes.transmit({**packet, "summary": f"s{number}"}))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        assert path.resolve().is_relative_to(root.resolve())
+        placed.append((packet, path))
+    intent = part_of(data, data.draw(st.sampled_from(given[1] + others)))
+    found = set(glob.glob(routes.receive(**intent), recursive=True))  # noqa: PTH207  # the one that we promise to be like
+    for packet, path in placed:
+        if "/_intake/" not in str(path) and all(agrees(packet, *item) for item in intent.items() if item[1] is not None):
+            assert str(path) in found
+
+
+# ---- what a folder says
+
+
+@pytest.mark.parametrize(
+    ("folder", "intent", "contradicted", "undecided"),
+    [
+        ("outcome=failure/tool=web_search/reason=blocked", {}, False, set()),
+        ("outcome=failure/tool=web_search/reason=blocked", {"outcome": "failure"}, False, set()),
+        ("outcome=failure/tool=web_search/reason=blocked", {"reason": "blocked", "tool": "web_search"}, False, set()),
+        ("outcome=failure/tool=web_search/reason=blocked", {"outcome": "success"}, True, set()),
+        ("outcome=failure/tool=web_search/reason=blocked", {"reason": "no_results", "ticket": 7}, True, set()),
+        ("outcome=failure/tool=web_search/reason=blocked", {"reason": "nonsense"}, True, set()),
+        ("outcome=failure/tool=web_search/reason=blocked", {"reason": []}, True, set()),
+        ("outcome=failure/tool=web_search/reason=blocked", {"error_type": "io", "outcome": "failure"}, False, {"error_type"}),
+        ("outcome=failure/tool=web_search/reason=blocked", {"tool": None, "x": 1}, False, {"x"}),
+        ("outcome=learning/insight_type=fact", {"tool": "web_search"}, False, {"tool"}),
+        ("outcome=failure", {"outcome": "failure", "tool": "web_search"}, False, {"tool"}),
+        ("outcome=failure/by_hand", {"outcome": "failure", "tool": "web_search"}, False, {"tool"}),
+        ("outcome=failure/tool=by_hand", {"outcome": "failure", "tool": "by_hand"}, False, {"tool"}),
+        ("outcome=failure/tool=by_hand", {"outcome": "failure", "tool": "web_search"}, False, {"tool"}),
+        ("outcome=failure/tool=by_hand", {"outcome": "success"}, True, set()),
+        ("outcome=failure/tool=file_operation/deeper/still", {"tool": "file_operation", "reason": "x"}, False, {"reason"}),
+        ("_intake/no_match", {"outcome": "failure"}, False, {"outcome"}),
+        ("", {"outcome": "failure"}, False, {"outcome"}),
+        ("by/hand", {"outcome": "failure"}, False, {"outcome"}),
+    ],
+)
+def test_folders_of_the_standard_schema_decide(
+    folder: str, intent: dict[str, Any], contradicted: bool, undecided: set[str]
+) -> None:
+    assert router().decide(folder, intent) == Decided(contradicted, frozenset(undecided))
+
+
+ODD = safe_segment("unknown 7")
+
+
+@pytest.mark.parametrize(
+    ("folder", "intent", "contradicted", "undecided"),
+    [
+        ("site=a/altitude=gt_1000/host=h1", {"altitude": 2000}, False, {"altitude"}),
+        ("site=a/altitude=gt_1000/host=h1", {"altitude": 1000}, True, set()),
+        ("site=a/altitude=gt_1000/host=h1", {"altitude": "gt_1000"}, True, set()),
+        ("site=a/altitude=gt_1000/host=h1", {"site": "a", "host": "h1"}, False, set()),
+        ("site=a/altitude=gt_1000/host=h1", {"host": "h2"}, True, set()),
+        ("site=a/altitude=gt_1000/host=h1", {"host": []}, True, set()),
+        ("site=a/altitude=gt_1000/host=none", {"host": "none"}, False, {"host"}),  # or it has no host
+        ("site=a/altitude=0-1000/h-r", {"host": "h", "rack": "r"}, False, {"host", "rack"}),
+        ("site=a/altitude=0-1000/h-r", {"host": "h"}, False, {"host"}),
+        ("site=a/altitude=0-1000/h-r", {"host": "h", "rack": "q"}, True, set()),
+        ("site=a/altitude=0-1000", {"host": "h", "rack": "q"}, False, {"host", "rack"}),
+        (f"site=a/altitude=gt_1000/host={ODD}", {"host": "unknown 7"}, False, {"host"}),
+        (f"site=a/altitude=gt_1000/host={ODD}", {"host": "unknown 8"}, True, set()),
+        ("site=a/altitude=gt_1000/by_hand", {"host": "h1"}, False, {"host"}),
+        ("site=a/altitude=gt_1000/By Hand", {"host": "h1"}, False, {"host"}),
+        ("site=a/altitude=0-1000/_by_hand", {"host": "h", "rack": "r"}, False, {"host", "rack"}),
+        (f"site=a/altitude={ODD}", {"altitude": "unknown 7"}, False, {"altitude"}),  # a hash: somebody may have made two alike
+        (f"site=a/altitude={ODD}", {"altitude": "unknown 8"}, True, set()),
+        ("site=a/altitude=unknown7", {"altitude": "unknown7", "site": "a"}, False, set()),
+        (f"site={safe_segment('Übung')}/kind=x", {"site": "a"}, True, set()),
+        (f"site={safe_segment('Übung')}/kind=x", {"site": "Übung", "kind": "x"}, False, {"site"}),
+        (f"site={safe_segment('other')}x/kind=x", {"site": "Übung", "kind": "x"}, False, {"site", "kind"}),
+        (
+            "site=a/altitude=2000/host=h1",
+            {"altitude": 2000, "host": "h2"},
+            False,
+            {"altitude", "host"},
+        ),  # nothing is routed there
+    ],
+)
+def test_folders_of_another_schema_decide(folder: str, intent: dict[str, Any], contradicted: bool, undecided: set[str]) -> None:
+    assert router(SENSORS).decide(folder, intent) == Decided(contradicted, frozenset(undecided))
+
+
+def test_a_folder_that_a_range_and_a_text_share_decides_nothing() -> None:
+    routes = router({"n": {">5": {"a": {"x": None}}, "r/gt_.*/": {"a": {"y": None}, }}})  # fmt: skip
+    assert routes.route({"n": 7, "a": "x"}).folder == "n=gt_5/a=x"
+    assert routes.route({"n": "gt_5", "a": "y"}).folder == "n=gt_5/a=y"
+    assert routes.decide("n=gt_5/a=y", {"n": "gt_5", "a": "y"}) == Decided(False, frozenset({"n"}))
+    assert routes.decide("n=gt_5/a=x", {"n": 7, "a": "x"}) == Decided(False, frozenset({"n"}))
+    assert routes.decide("n=gt_5/a=x", {"n": "gt_5"}) == Decided(False, frozenset({"n"}))
+    assert routes.decide("n=gt_5/a=x", {"n": 3, "a": "x"}) == Decided(True, frozenset())
+    routes = router({"n": {">5": {"a": {"x": None}}, "r/gt_.*/": "a={b}"}})
+    assert routes.route({"n": "gt_5", "b": "x"}).folder == routes.route({"n": 7, "a": "x"}).folder == "n=gt_5/a=x"
+    assert routes.decide("n=gt_5/a=x", {"a": "x"}) == Decided(False, frozenset({"a"}))
+    assert routes.decide("n=gt_5/a=x", {"b": "y", "a": "y"}) == Decided(True, frozenset())
+
+
+@settings(max_examples=600, deadline=None)
+@given(routed(schemas()), st.data())
+def test_folders_never_decide_wrongly(given: tuple[Any, list[dict[str, Any]]], data: st.DataObject) -> None:
+    routes = router(given[0])
+    intent = {key: value for key, value in part_of(data, data.draw(st.sampled_from(given[1]))).items() if value is not None}
+    for packet in given[1]:
+        route = routes.route(packet)
+        contradicted, undecided = routes.decide(route.folder, intent)
+        if route.problem is not None:
+            assert not contradicted
+            assert undecided == intent.keys()
+        elif all(agrees(packet, *item) for item in intent.items()):
+            assert not contradicted
+        if not contradicted:
+            assert all(agrees(packet, key, value) for key, value in intent.items() if key not in undecided)
+
+
+# ---- deriving a schema
+
+
+def test_a_schema_is_read_off_a_tree() -> None:
+    paths: list[str | Path] = [
+        "agent_brain/outcome=success/tool=web_search/domain=research/20260101_000000_a.json",
+        "agent_brain/outcome=success/tool=web_search/domain=general/20260101_000000_b.json",
+        "agent_brain/outcome=success/tool=conversation/c=x.json",
+        "/somewhere/else/outcome=learning/misc/insight_type=fact/deeper/d.json",
+        "agent_brain/_intake/no_match/e.json",
+        "agent_brain/f.json",
+        Path("outcome=failure"),
+        "",
+    ]
+    derived = {
+        "outcome": {
+            "failure": None,
+            "learning": {"insight_type": {"fact": None}},
+            "success": {"tool": {"conversation": None, "web_search": {"domain": {"general": None, "research": None}}}},
+        }
+    }
+    assert Coherence.derive(paths) == derived
+    assert Coherence.derive(reversed(paths)) == derived
+    assert Coherence.derive([]) == {}
+    assert Coherence.derive(["x.json", "a/b/c.json"]) == {}
+
+
+def test_where_different_keys_follow_the_more_frequent_is_asked_first() -> None:
+    derived = Coherence.derive(["a=1/b=2/x.json", "a=1/b=3/x.json", "a=1/c=4/x.json", "a=1/x.json", "c=9/a=1/x.json"])
+    assert derived == {"a": {"1": {"b": {"2": None, "3": None, "": {"c": {"4": None, "": None}}}}, "": {"c": {"9": None}}}}
+    routes = router(derived)
+    for packet, folder in [({"a": 1, "b": 2}, "a=1/b=2"), ({"a": 1, "c": 4}, "a=1/c=4"), ({"a": 1}, "a=1"), ({"c": 9}, "c=9")]:
+        assert routes.route(packet).folder == folder
+
+
+def test_a_key_that_was_read_off_a_folder_is_found_in_packets() -> None:
+    derived = Coherence.derive([f"k=a/{safe_key('größe')}=m/x.json", "k=a/x.json"])
+    assert router(derived).route({"k": "a", "größe": "m"}).folder == f"k=a/{safe_key('größe')}=m"
+    assert router(derived).route({"k": "a"}).folder == "k=a"
+
+
+def test_ranges_and_texts_that_look_like_them_are_derived_as_both() -> None:
+    derived = Coherence.derive(
+        ["n=gt_100/x.json", "n=le_-1.5/x.json", "n=10-100/x.json", "n=2024-01/x.json", "n=a|b/x.json", "n=>5/x.json"]
+    )
+    routes = router(derived)
+    for value in (150, "gt_100", -2, "le_-1.5", 50, "10-100", "2024-01"):
+        assert routes.route({"n": value}).problem is None
+    assert [routes.route({"n": value}).folder for value in (150, -2, 50)] == ["n=gt_100", "n=le_-1.5", "n=10-100"]
+    assert [routes.route({"n": value}).folder for value in ("a|b", ">5")] == [
+        f"n={safe_segment('a|b')}",
+        f"n={safe_segment('>5')}",
+    ]
+    assert routes.route({"n": "a"}).folder == NO_MATCH
+
+
+def test_trees_made_by_hand_give_a_schema_that_is_taken() -> None:
+    deep_path = "/".join(f"k{level}=v" for level in range(40))
+    wide = [f"k{n}=v/x.json" for n in range(40)]
+    odd = [
+        "Tool=Web Search/x.json",
+        f"{'k' * 300}=v/x.json",
+        f"k={'v' * 300}/x.json",
+        "a=1/a=2/x.json",
+        "ä=\ud800/x.json",
+        "k=../x",
+    ]
+    for paths in ([deep_path], wide, odd, [*wide, deep_path, *odd]):
+        router(Coherence.derive(paths))
+    assert router(Coherence.derive(odd[:1])).route({"Tool": "Web Search"}).problem is None
+    assert Coherence.derive([deep_path])["k0"]["v"]["k1"]
+
+
+@settings(max_examples=400, deadline=None)
+@given(routed(schemas(exact_branches, st.none())))
+@example(({"größe": {"Foo": {"K": {"..": None}}}}, [{"größe": "Foo", "K": ".."}]))
+def test_a_derived_schema_files_the_same_packets_in_the_same_folders(given: tuple[Any, list[dict[str, Any]]]) -> None:
+    routes = router(given[0])
+    filed = [packet for packet in given[1] if routes.route(packet).problem is None]
+    derived = router(json.loads(json.dumps(Coherence.derive([routes.transmit(packet) for packet in filed]))))
+    for packet in filed:
+        assert derived.route(packet) == routes.route(packet)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(standard_packets, max_size=12))
+def test_so_does_one_derived_from_the_standard_tree(many: list[dict[str, Any]]) -> None:
+    routes = router()
+    filed = [packet for packet in many if routes.route(packet).problem is None]
+    derived = router(Coherence.derive([routes.transmit(packet) for packet in filed]))
+    for packet in filed:
+        assert derived.route(packet) == routes.route(packet)
+
+
+# ---- attacks
+
+PIECES = [
+    *HOSTILE, "../", "..\\", "/", "\\", "\0", ".", "_", "\u2024\u2024/", "\uff0e\uff0e\uff0f", "\u2215", "\u202e", "\u2066",
+    "\ufeff", "\u0338", "\u0301" * 50, "\ud83d", "\udc00", "COM1", "Lpt3.", "aUx", "clock$", "conin$", "İ", "ŉ", "ǰ",
+    "a" * 255, "b" * 4_096, "😀" * 64, "\r\n", "\x7f", "\x85", "\u2028", "~", "$HOME", "%00", "file://", "\\\\?\\C:\\",
+    "{0}", "{a=b}", "*", "**", "[!a]", "r/", "|", ">", "-", "=", "outcome=",
+]  # fmt: skip
+
+
+def attack(random: random.Random) -> Any:
+    """Something hostile to be a value, a key, a branch or a part of a template."""
+    kind = random.random()
+    if kind < 0.5:
+        return "".join(random.choices(PIECES, k=random.randint(1, 4)))
+    if kind < 0.8:
+        ranges = [(0, 0x7F), (0, 0x2FF), (0x300, 0x36F), (0x2000, 0x206F), (0xD800, 0xDFFF), (0xFF00, 0xFFEF), (0, 0x10FFFF)]
+        return "".join(chr(random.randint(*random.choice(ranges))) for _ in range(random.randint(0, 90)))
+    if kind < 0.9:
+        word = random.choice(["runtime", "failure", "web_search", "con", "nul.json"])
+        return "".join(random.choice([char.upper(), char, char + "\u0300", chr(ord(char) + 0xFEE0)]) for char in word)
+    return random.choice([None, True, 0, -1, 10**400, 2**70, 1e308, float("nan"), [], {}, b"..", ("..",), {"..": 1}, ["/etc"]])
+
+
+ATTACKED: list[Any] = [
+    None,
+    {"outcome": {"r/(?s).*/": {"tool": {"r/[\\s\\S]*/": "{error_type=unknown}/x={reason=../..}/{domain}"}}}},
+    {"outcome": {">0": "{tool}", "r/(?s:.)*/": "a/{tool=..}-{reason=.}/{timestamp}_{summary}.json"}},
+    {"outcome": {"": "{tool=x}{reason=y}{domain=z}.json", "r/[^a]*/": "{outcome}"}},
+]
+
+
+def attacked_schema(chance: random.Random, packet: Mapping[str, Any]) -> Any:
+    branch, template, key, value = (attack(chance) for _ in range(4))
+    branch, key = (each if each.__hash__ else "x" for each in (branch, key))
+    branch, key = ("x" if isinstance(each, tuple) else each for each in (branch, key))
+    outcome = packet.get("outcome")
+    shapes: list[Any] = [
+        {key: {branch: None}},
+        {"outcome": {branch: template, "": None}},
+        {"tool": {"": {key: {branch: "{tool=x}"}}, "r/.*/": template}},
+        {"outcome": {outcome if isinstance(outcome, str) else "x": f"{{tool={value}}}/{{{key}={branch}}}"}},
+    ]
+    return chance.choice(shapes)
+
+
+def attacked(times: int, seed: int) -> int:
+    """Attacks every part of packets, intents, schemas and derived paths. Returns how many paths were looked at."""
+    chance = random.Random(seed)
+    routers = [router(schema, "/srv/brain") for schema in ATTACKED]
+    looked_at = 0
+    for _ in range(times):
+        packet = dict(chance.choice(ROWS))
+        for key in chance.sample([*keys, "summary", "content", "timestamp"], chance.randint(1, 4)):
+            packet[key] = attack(chance)
+        packet[str(attack(chance))] = attack(chance)
+        routes = chance.choice(routers)
+        if chance.random() < 0.3:
+            with contextlib.suppress(InvalidInputError):
+                routes = router(attacked_schema(chance, packet), "/srv/brain")
+        path = routes.transmit(packet)
+        check_path(path)
+        route = routes.route(packet)
+        assert path.startswith(f"/srv/brain/{route.folder}") or "/_intake/" in path
+        intent = {key: value for key, value in packet.items() if chance.random() < 0.5}
+        receive = routes.receive(**intent)
+        assert ".." not in receive.split("/")
+        if "/_intake/" not in path:
+            assert compile_glob(receive.removeprefix("/")).matches(path.removeprefix("/"))
+        routes.decide(route.folder, intent)
+        routes.decide(str(attack(chance)), intent)
+        router(Coherence.derive([path, str(attack(chance)), f"{attack(chance)}={attack(chance)}/{attack(chance)}"]))
+        looked_at += 1
+    return looked_at
+
+
+def check_path(path: str) -> None:
+    root, components = path[: len("/srv/brain/")], path[len("/srv/brain/") :].split("/")
+    assert root == "/srv/brain/"
+    if components[0] == "_intake":
+        assert components[1] in ("missing_metadata", "no_match")
+        components = components[2:]
+        assert len(components) == 1
+    assert all(is_harmless(component) for component in components), path
+    assert components[-1].endswith(".json")
+    assert len(components) <= 13
+
+
+def test_nothing_that_anybody_types_leads_out_of_the_tree() -> None:
+    assert attacked(10_000, seed=7) == 10_000

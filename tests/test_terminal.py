@@ -1,0 +1,181 @@
+"""What a terminal shows: it fits, it adds up, it has colours only where they are asked for, and no name can steer it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clocks import Clock
+from hardwon import Memory, Step
+from hardwon.errors import InvalidInputError
+from hardwon.recall.topology import FolderCount, Hotspot, hotspots_of, reflect_on, topology_of
+from hardwon.serve import terminal
+from hardwon.serve.terminal import Look, cells_of, shown, visible
+from test_topology import FOLDERS, ROWS
+
+HOSTILE = "tool=\x1b[2J\x07\n\r\x9b31m\u202eevil\u2066\udc80"
+BRAIN = topology_of(ROWS, "brain")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def mapped(width: int = 80, ascii_only: bool = False, depth: int | None = None, min_share: float = 0.0) -> list[str]:
+    return shown(terminal.map_lines(BRAIN, Look(width, ascii_only), depth=depth, min_share=min_share)).splitlines()
+
+
+def test_the_map_shows_every_folder_with_its_bar_its_count_and_its_share_of_the_one_above() -> None:
+    lines = mapped()
+    assert len(lines) == 18
+    assert re.fullmatch(r"brain +100", lines[0])
+    assert re.fullmatch(r"├─ outcome=success +█{14}░{10} +60 +60%", lines[1])
+    assert re.fullmatch(r"│  ├─ tool=code_interpreter +█{18}░{6} +45 +75%", lines[2])
+    assert re.fullmatch(r"│  │  └─ task_type=write +█{8}░{16} +15 +33%", lines[4])
+    assert re.fullmatch(r"   └─ no_match +█{24} +3 +100%", lines[-1])
+
+
+def test_the_map_stops_at_a_depth_and_sums_up_what_is_small() -> None:
+    assert [line.split()[1] for line in mapped(depth=1)] == [
+        "100",
+        "outcome=success",
+        "outcome=failure",
+        "outcome=learning",
+        "outcome=interaction",
+        "_intake",
+    ]
+    lines = mapped(depth=1, min_share=0.1)
+    assert len(lines) == 5
+    assert re.fullmatch(r"└─ … 2 more +█+░+ +8 +8%", lines[-1])
+    assert re.fullmatch(r"└─ … 5 more +█+ +100 +100%", mapped(min_share=1.0)[1])
+
+
+def test_the_map_says_what_lies_beside_its_folders() -> None:
+    rows = [FolderCount("a", 6, 60), FolderCount("b", 1, 2048), FolderCount("", 3, 30)]
+    lines = shown(terminal.map_lines(topology_of(rows, "x"), Look(), min_share=0.2, sizes=True)).splitlines()
+    assert [re.sub(r"[█░ ]+", " ", line) for line in lines] == [
+        "x 10 2.1 KiB",
+        "├─ a 6 60% 60 B",
+        "├─ … 1 more 1 10% 2.0 KiB",
+        "└─ (directly here) 3 30% 30 B",
+    ]
+
+
+def test_an_empty_memory_is_one_line() -> None:
+    assert shown(terminal.map_lines(topology_of([], "brain"), Look())).split() == ["brain", "0"]
+
+
+@given(FOLDERS, st.integers(45, 120), st.booleans(), st.booleans(), st.floats(0, 1))
+def test_whatever_there_is_fits_and_stays_on_its_line(
+    rows: list[FolderCount], width: int, ascii_only: bool, sizes: bool, min_share: float
+) -> None:
+    branch = topology_of(rows, HOSTILE)
+    look = Look(width, ascii_only)
+    drawn = terminal.map_lines(branch, look, min_share=min_share, sizes=sizes)
+    text = shown(drawn)
+    lines = text.splitlines()
+    assert len(lines) == len(drawn)
+    assert all(line.isprintable() and cells_of(line) <= width for line in lines)
+    assert text.isascii() or not ascii_only
+    for others in (terminal.hotspot_lines(hotspots_of(branch), look), terminal.reflection_lines(reflect_on(rows), look)):
+        assert all(line.isprintable() for line in shown(others).splitlines())
+
+
+@given(st.text(), st.integers(1, 30), st.booleans())
+def test_fitted_takes_exactly_its_cells(text: str, cells: int, ascii_only: bool) -> None:
+    look = Look(80, ascii_only)
+    fitted = look.fitted(look.visible(text), cells)
+    assert cells_of(fitted) == cells
+
+
+@given(st.text() | st.text(alphabet="\x1b[\x07\n\u202e\udcffü漢é"))
+def test_nothing_visible_is_obeyed_by_a_terminal(text: str) -> None:
+    assert visible(text).isprintable()
+    assert visible(text, ascii_only=True).isascii()
+    visible(text).encode()
+
+
+def test_control_characters_are_written_out() -> None:
+    assert visible(HOSTILE) == r"tool=\x1b[2J\x07\n\r\x9b31m\u202eevil\u2066\udc80"
+    assert visible("grün", ascii_only=True) == r"gr\xfcn"
+
+
+def test_colours_change_nothing_but_the_colour() -> None:
+    drawn = terminal.map_lines(BRAIN, Look())
+    plain, coloured = shown(drawn), shown(drawn, colour=True)
+    stripped = COLOURS.sub("", coloured)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+    assert "\x1b" not in plain
+    success = next(line for line in coloured.splitlines() if "task_type=debug" in line)
+    failure = next(line for line in coloured.splitlines() if "error_type=runtime" in line)
+    assert "\x1b[32mtask_type=debug" in success
+    assert "\x1b[31merror_type=runtime" in failure
+
+
+def test_rich_waits_until_there_are_colours() -> None:
+    code = "import sys; from hardwon.serve import terminal as t; t.shown([(t.Span('x', 'red'),)]); print('rich' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("options", [{"depth": 0}, {"min_share": -0.1}, {"min_share": 1.1}, {"min_share": float("nan")}])
+def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
+    with pytest.raises(InvalidInputError):
+        terminal.map_lines(BRAIN, Look(), **options)  # type: ignore[arg-type]
+
+
+def test_hotspots() -> None:
+    lines = shown(terminal.hotspot_lines(hotspots_of(BRAIN, 0.6), Look())).splitlines()
+    assert lines[0] == "██████░░░░   60%  60  success"
+    assert lines[-1] == "███████░░░   67%  12  failure/code_interpreter/runtime"
+    assert shown(terminal.hotspot_lines([], Look())) == "No folder holds so much of the one above it.\n"
+    odd = shown(terminal.hotspot_lines([Hotspot(HOSTILE, HOSTILE, 1, 1.0)], Look()))
+    assert odd.count("\n") == 1
+    assert odd.rstrip("\n").isprintable()
+
+
+def test_reflection() -> None:
+    text = shown(terminal.reflection_lines(reflect_on(ROWS), Look()))
+    assert text.startswith("100 memories\n  success       60   60%  ██████░░░░\n")
+    assert "\nFailures gather in\n  code_interpreter/runtime  12   60%  ██████░░░░\n" in text
+    assert "\nIn short\n  60 of 80 attempts succeeded (75%).\n" in text
+    assert shown(terminal.reflection_lines(reflect_on([]), Look())).startswith("0 memories\n")
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0, "0%"), (0.001, "<1%"), (0.006, "1%"), (0.5, "50%"), (0.994, "99%"), (0.9999, ">99%"), (1, "100%")]
+)
+def test_no_share_is_rounded_to_nothing_or_to_everything(share: float, text: str) -> None:
+    assert terminal.percent(share) == text
+
+
+def test_sizes() -> None:
+    sizes = [0, 1023, 1024, 5 * 1024**2, 3 * 1024**3, 2 * 1024**4]
+    assert [terminal.size_text(size) for size in sizes] == ["0 B", "1023 B", "1.0 KiB", "5.0 MiB", "3.0 GiB", "2.0 TiB"]
+
+
+def test_records_of_every_kind_are_shown_in_one_line_each(memory: Memory, clock: Clock) -> None:
+    memory.remember("runtime\x1b[2J error\n in login", "failure", "unknown")
+    memory.record_fact("login needs an id", "observation")
+    memory.record_trajectory("login", [Step(action="look")], 1.0)
+    memory.record_episode("login", 0.2, trajectory_summary="went wrong")
+    memory.record_fix({"model": "m", "description": "login"}, True, True)
+    hits = memory.recall("login", k=10)
+    lines = shown(terminal.hit_lines(hits, Look())).splitlines()
+    assert len(hits) == 5
+    assert len(lines) == 10
+    assert all(line.isprintable() for line in lines)
+    said = {line.strip() for line in lines[1::2]}
+    assert {"login needs an id", "login (reward 1)", "login (score 0.2) went wrong", "m CUSTOM: login"} <= said
+    assert any(re.fullmatch(r"\d\.\d\d  failure  experience, hypothesis, [\d-]+, [0-9a-f-]{36}", line) for line in lines)
+    assert shown(terminal.hit_lines([], Look())) == "Nothing here answers that.\n"
+
+
+def test_statistics(memory: Memory) -> None:
+    memory.remember("something failed in the parser", "failure", "unknown")
+    text = shown(terminal.stats_lines(memory.stats(), Look()))
+    assert re.search(r"^records +1$", text, re.MULTILINE)
+    assert re.search(r"^  failure +1  100%  █{10}$", text, re.MULTILINE)
+    assert str(memory.location) in text

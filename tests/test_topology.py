@@ -1,0 +1,194 @@
+"""What lies where: the tree adds up, hotspots are where things gathered, and no sentence says more than its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.recall.topology import UNSORTED, Branch, FolderCount, hotspots_of, reflect_on, topology_of
+
+ROWS = [
+    FolderCount("outcome=success/tool=code_interpreter/task_type=debug", 30, 3000),
+    FolderCount("outcome=success/tool=code_interpreter/task_type=write", 15, 1500),
+    FolderCount("outcome=success/tool=web_search/domain=technical", 15, 1200),
+    FolderCount("outcome=failure/tool=code_interpreter/error_type=runtime", 12, 1300),
+    FolderCount("outcome=failure/tool=code_interpreter/error_type=syntax", 6, 600),
+    FolderCount("outcome=failure/tool=file_operation", 2, 200),
+    FolderCount("outcome=learning/insight_type=pattern", 12, 900),
+    FolderCount("outcome=interaction/sentiment=negative", 5, 400),
+    FolderCount("_intake/no_match", 3, 350),
+]
+
+NAMES = st.text(alphabet="ab=_\x1b\n\udc80ü", max_size=4)
+PATHS = st.lists(NAMES | st.sampled_from(["outcome=failure", "outcome=success", "tool=x", "_intake"]), max_size=5).map("/".join)
+FOLDERS = st.lists(st.builds(FolderCount, PATHS, st.integers(0, 20), st.integers(0, 9999)), max_size=30)
+
+
+def walk(branch: Branch, path: str = "") -> Iterator[tuple[str, Branch]]:
+    yield path, branch
+    for inner in branch.branches:
+        yield from walk(inner, f"{path}/{inner.name}".lstrip("/"))
+
+
+def test_every_folder_counts_what_lies_below_it() -> None:
+    root = topology_of(ROWS, "brain")
+    found = dict(walk(root))
+    assert (root.name, root.count, root.bytes) == ("brain", 100, 9450)
+    assert [branch.name for branch in root.branches] == [
+        "outcome=success",
+        "outcome=failure",
+        "outcome=learning",
+        "outcome=interaction",
+        "_intake",
+    ]
+    assert found["outcome=success/tool=code_interpreter"].count == 45
+    assert found["outcome=failure/tool=file_operation"] == Branch("tool=file_operation", 2, 200)
+
+
+def test_memories_may_lie_beside_folders_and_rows_of_one_folder_add_up() -> None:
+    root = topology_of(
+        [FolderCount("", 2, 20), FolderCount("a", 1, 5), FolderCount("a/", 3, 7), FolderCount("a//b", 1, 1)], "x"
+    )
+    assert root == Branch("x", 7, 33, (Branch("a", 5, 13, (Branch("b", 1, 1),)),))
+    assert topology_of([], "empty") == Branch("empty", 0, 0)
+
+
+def test_folders_of_the_same_size_are_ordered_by_name() -> None:
+    root = topology_of([FolderCount(name, 1, 0) for name in "cab"], "x")
+    assert [branch.name for branch in root.branches] == ["a", "b", "c"]
+
+
+def test_a_folder_nested_without_end_counts_in_the_last_level_told_apart() -> None:
+    deep = topology_of([FolderCount("/".join("d" * 5000), 7, 70)], "x")
+    assert len(list(walk(deep))) == limits.TOPOLOGY_DEPTH_MAX + 1
+    assert all(branch.count == 7 for _, branch in walk(deep))
+    assert len(hotspots_of(deep)) == 1
+
+
+@given(FOLDERS)
+def test_the_tree_loses_nothing(rows: list[FolderCount]) -> None:
+    root = topology_of(rows, "x")
+    assert (root.count, root.bytes) == (sum(row.count for row in rows), sum(row.bytes for row in rows))
+    for _, branch in walk(root):
+        assert sum(inner.count for inner in branch.branches) <= branch.count
+        assert sum(inner.bytes for inner in branch.branches) <= branch.bytes
+        assert list(branch.branches) == sorted(branch.branches, key=lambda inner: (-inner.count, inner.name))
+    assert topology_of(reversed(rows), "x") == root
+
+
+def test_hotspots_are_where_much_of_the_folder_above_has_gathered() -> None:
+    spots = hotspots_of(topology_of(ROWS, "brain"), share=0.5)
+    assert [(spot.area, spot.count, round(spot.share, 2)) for spot in spots] == [
+        ("success", 60, 0.6),
+        ("success/code_interpreter", 45, 0.75),
+        ("success/code_interpreter/debug", 30, 0.67),
+        ("failure/code_interpreter", 18, 0.9),
+        ("failure/code_interpreter/runtime", 12, 0.67),
+    ]
+    assert spots[-1].path == "outcome=failure/tool=code_interpreter/error_type=runtime"
+    assert hotspots_of(topology_of(ROWS, "brain"), share=0.5, limit=2) == spots[:2]
+
+
+def test_folders_that_hold_nothing_but_one_another_are_one_place() -> None:
+    (spot,) = hotspots_of(topology_of([FolderCount("outcome=failure/tool=unknown", 4, 40)], "x"))
+    assert (spot.path, spot.share) == ("outcome=failure/tool=unknown", 1.0)
+
+
+@given(FOLDERS, st.floats(0.01, 1))
+def test_hotspots_keep_to_their_share(rows: list[FolderCount], share: float) -> None:
+    root = topology_of(rows, "x")
+    counted = dict(walk(root))
+    spots = hotspots_of(root, share, limit=1000)
+    assert all(share <= spot.share <= 1 and spot.count == counted[spot.path].count > 0 for spot in spots)
+    assert len({spot.path for spot in spots}) == len(spots)
+    assert all(spot.area.isprintable() for spot in spots)
+
+
+@pytest.mark.parametrize("share", [0, -1, 1.01, float("nan")])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(InvalidInputError, match="share"):
+        hotspots_of(topology_of(ROWS, "brain"), share=share)
+
+
+def test_a_negative_limit_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="limit"):
+        hotspots_of(topology_of(ROWS, "brain"), limit=-1)
+
+
+def test_reflection() -> None:
+    said = reflect_on(ROWS)
+    assert (said.total, said.intake) == (100, 3)
+    assert list(said.by_outcome.items()) == [("success", 60), ("failure", 20), ("learning", 12), ("interaction", 5)]
+    assert list(said.by_tool.items()) == [("code_interpreter", 63), ("web_search", 15), ("file_operation", 2)]
+    assert said.hotspots == [("code_interpreter/runtime", 12), ("code_interpreter/syntax", 6), ("file_operation", 2)]
+    assert said.strengths[0] == ("code_interpreter/debug", 30)
+    assert said.insights == [
+        "60 of 80 attempts succeeded (75%).",
+        "code_interpreter/runtime has the most failures: 12 of 20 (60%).",
+        "code_interpreter/debug has the most successes: 30 of 60 (50%).",
+        "3 memories wait in _intake: a required key is missing or a value is unknown.",
+    ]
+    assert said.recent == ()
+
+
+def test_an_empty_memory_says_so() -> None:
+    assert reflect_on([]).insights == ["Nothing is remembered yet."]
+
+
+def test_few_attempts_are_not_judged() -> None:
+    said = reflect_on([FolderCount("outcome=failure/tool=x", 1, 1), FolderCount("outcome=success/tool=x", 2, 1)])
+    assert said.insights == ["Only 2 successes and 1 failure so far: too few to say how often things work."]
+
+
+def test_without_attempts_nothing_is_said_about_what_works() -> None:
+    said = reflect_on([FolderCount("outcome=learning/insight_type=fact", 50, 1), FolderCount("_intake/no_match", 1, 1)])
+    assert said.insights == [
+        "No successes or failures are remembered yet, so nothing can be said about what works.",
+        "1 memory waits in _intake: a required key is missing or a value is unknown.",
+    ]
+
+
+def test_areas_that_are_alike_are_not_ranked() -> None:
+    rows = [FolderCount(f"outcome=failure/tool={tool}", 4, 1) for tool in "abc"]
+    assert reflect_on(rows).insights == [
+        "0 of 12 attempts succeeded (0%).",
+        "No area stands out among failures: 3 have 4 of 12 each.",
+    ]
+
+
+def test_one_area_that_has_everything_is_said_to() -> None:
+    rows = [FolderCount("outcome=success/tool=x", 399, 1), FolderCount("outcome=failure/tool=y", 1, 1)]
+    assert reflect_on(rows).insights == ["399 of 400 attempts succeeded (more than 99%).", "All 399 successes are in x."]
+
+
+def test_odd_folders_count_under_their_own_names() -> None:
+    said = reflect_on(
+        [
+            FolderCount("", 1, 1),
+            FolderCount("by hand", 2, 1),
+            FolderCount("team=red/outcome=failure/tool=", 3, 1),
+            FolderCount("outcome=failure", 4, 1),
+            FolderCount("outcome=", 5, 1),
+            FolderCount("severity=high/service=auth", 6, 1),
+            FolderCount("outcome=success/tool=a\x1b[2J\udc80", 7, 1),
+        ]
+    )
+    assert said.total == 28
+    assert said.by_outcome == {"failure": 7, "success": 7}
+    assert said.hotspots == [(UNSORTED, 4), ("red/tool=", 3)]
+    assert said.strengths == [("a�[2J�", 7)]
+
+
+@given(FOLDERS)
+def test_reflection_adds_up(rows: list[FolderCount]) -> None:
+    said = reflect_on(rows)
+    assert said.total == sum(row.count for row in rows)
+    assert sum(said.by_outcome.values()) + said.intake <= said.total
+    assert sum(count for _, count in said.hotspots) <= said.by_outcome.get("failure", 0)
+    assert said.insights
+    assert all(sentence.isprintable() for sentence in said.insights)

@@ -1,0 +1,971 @@
+"""The tree under hands: files added, changed, moved, removed and damaged by people, git, and processes that die."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
+
+from conftest import TORTURE
+from hardwon import Experience, HardwonError, Memory, Metadata
+from hardwon.doors.btb import MemoryEngine
+from hardwon.errors import BusyError
+from hardwon.mirroring import Mirror
+from hardwon.model import Moment
+from hardwon.store.sqlite_file import connect
+from hardwon.store.tree_files import TreeFiles
+from processes import Child, Tell
+
+FAILURE: dict[str, Any] = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}
+RUNTIME = "outcome=failure/tool=code_interpreter/error_type=runtime"
+LOGIC = "outcome=failure/tool=code_interpreter/error_type=logic"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[MemoryEngine]:
+    with MemoryEngine(tmp_path / "brain") as opened:
+        yield opened
+
+
+def contents(engine: MemoryEngine, **intent: Any) -> list[str]:
+    return sorted(memory["content"] for memory in engine.recall(**intent))
+
+
+def experiences(engine: MemoryEngine) -> list[Experience]:
+    return [record for record in engine.memory.browse() if isinstance(record, Experience)]
+
+
+def write(engine: MemoryEngine, path: str, **memory: Any) -> Path:
+    target = Path(engine.root) / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(memory))
+    return target
+
+
+def by_hand(*commands: str) -> None:
+    """What a person does in another process."""
+    for command in commands:
+        subprocess.run(["bash", "-c", command], check=True)
+
+
+def check(engine: MemoryEngine) -> None:
+    """Tree and memory agree, and so does everything that is derived."""
+    found = {memory["_path"]: memory for memory in engine.recall()}
+    on_disk = {str(path) for path in Path(engine.root).rglob("*.json")}
+    left = {f"{engine.root}/{path}" for path in engine.sync().left}
+    assert found.keys() - left == on_disk - left
+    diagnosis = engine.memory.doctor()
+    assert diagnosis.ok, str(diagnosis)
+
+
+# --- added, changed, moved, removed, damaged ----------------------------------------------------------------------
+
+
+def test_a_file_that_was_added_is_a_memory(engine: MemoryEngine) -> None:
+    engine.remember("first", **FAILURE)
+    write(engine, f"{RUNTIME}/mine.json", content="Put there by hand", metadata={"ticket": 9}, timestamp="2026-02-01T10:00:00Z")
+    write(engine, "outcome=learning/insight_type=fact/flat.json", content="All keys side by side", outcome="learning", area="x")
+    assert contents(engine) == ["All keys side by side", "Put there by hand", "first"]
+    assert contents(engine, error_type="runtime", ticket=9) == ["Put there by hand"]
+    assert contents(engine, area="x", insight_type="fact") == ["All keys side by side"]
+    (record,) = [found for found in experiences(engine) if found.content == "Put there by hand"]
+    assert record.metadata.context.timestamp == datetime(2026, 2, 1, 10, tzinfo=UTC)
+    assert record.metadata.validation.status == "hypothesis"
+    assert (record.outcome, record.route) == ("failure", ("error_type", "runtime")), "its folder says so"
+    assert engine.memory.odds(tool="code_interpreter").attempts == 2, "and it is learned from"
+    check(engine)
+
+
+def test_a_brain_made_by_others_is_taken_in(tmp_path: Path) -> None:
+    folder = tmp_path / "brain" / RUNTIME
+    folder.mkdir(parents=True)
+    for number in range(600):
+        at = f"2026-01-01T00:{number // 60:02}:{number % 60:02}.5"
+        memory = {"timestamp": at, "content": f"old {number}", "summary": "old",
+                  "metadata": {"error_type": "runtime"}, "_path": "whatever", **FAILURE}  # fmt: skip
+        (folder / f"20260101_00{number:04}_old.json").write_text(json.dumps(memory, indent=2))
+    with MemoryEngine(tmp_path / "brain") as engine:
+        found = engine.recall(outcome="failure")
+        assert [memory["content"] for memory in found[:2]] == ["old 599", "old 598"]
+        assert len(found) == 600
+        ids = {record.id for record in engine.memory.browse()}
+        check(engine)
+    (tmp_path / "brain" / "memory.db").unlink()
+    with MemoryEngine(tmp_path / "brain") as engine:
+        assert {record.id for record in engine.memory.browse()} == ids, "ids come from path and content"
+
+
+def test_an_edit_supersedes(engine: MemoryEngine) -> None:
+    path = Path(engine.remember("It fails on Tuesdays", **FAILURE))
+    (before,) = engine.memory.browse()
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps({**said, "content": "It fails when the queue is full"}))
+    assert contents(engine) == ["It fails when the queue is full"]
+    (after,) = [record for record in engine.memory.browse() if record.id != before.id]
+    assert engine.memory.get(before.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
+    (event,) = [life.event for life in engine.memory.audit(before.id) if life.kind == "superseded"]
+    assert event is not None
+    assert event.replaced_by == after.id
+    assert after.metadata.context.timestamp == before.metadata.context.timestamp
+    assert [hit.record.id for hit in engine.memory.recall("fails queue full Tuesdays")] == [after.id]
+    check(engine)
+
+
+def test_an_edit_that_says_the_same_changes_nothing(engine: MemoryEngine) -> None:
+    path = Path(engine.remember("Same as ever", **FAILURE, ticket=3))
+    (before,) = engine.memory.browse()
+    path.write_text(json.dumps(json.loads(path.read_text()), indent=8, sort_keys=True) + "\n\n")
+    os.utime(path)
+    assert contents(engine) == ["Same as ever"]
+    assert list(engine.memory.browse()) == [before]
+    check(engine)
+
+
+def test_an_edit_taken_back_is_the_memory_it_was(engine: MemoryEngine) -> None:
+    path = Path(engine.remember("The first version", **FAILURE))
+    (first,) = engine.memory.browse()
+    engine.memory.verify(first.id, "human_approval")
+    original = path.read_bytes()
+    edited = original.replace(b"The first version", b"The other version")
+    for _ in range(3):
+        path.write_bytes(edited)
+        assert contents(engine) == ["The other version"]
+        path.write_bytes(original)
+        assert contents(engine) == ["The first version"]
+    assert len(list(engine.memory.browse())) == 2
+    assert engine.memory.get(first.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
+    assert engine.memory.odds(tool="code_interpreter").attempts == 1
+    check(engine)
+
+
+def test_a_file_that_vanished_is_absent_until_it_is_back(engine: MemoryEngine) -> None:
+    path = Path(engine.remember("Here and gone", **FAILURE))
+    kept = Path(engine.remember("Stays", **FAILURE))
+    (record,) = [found for found in experiences(engine) if found.content == "Here and gone"]
+    engine.memory.verify(record.id, "test_runner", "ci-7")
+    data = path.read_bytes()
+    path.unlink()
+    assert contents(engine) == ["Stays"]
+    assert engine.memory.recall("Here and gone") == []
+    assert engine.memory.odds(tool="code_interpreter").attempts == 1
+    assert engine.memory.stats().forgotten == 0
+    assert [life.kind for life in engine.memory.audit(record.id)] == ["created", "status", "absent"]
+    path.write_bytes(data)
+    assert contents(engine) == ["Here and gone", "Stays"]
+    back = engine.memory.get(record.id)
+    assert back is not None
+    assert (back.metadata.validation.status, back.metadata.validation.verification_id) == ("verified", "ci-7")
+    assert engine.memory.odds(tool="code_interpreter").attempts == 2
+    shutil.rmtree(kept.parent)
+    assert contents(engine) == []
+    check(engine)
+
+
+def test_a_file_that_was_moved(engine: MemoryEngine) -> None:
+    path = Path(engine.remember("On the move", **FAILURE))
+    (record,) = engine.memory.browse()
+    renamed = path.with_name("better_name.json")
+    path.rename(renamed)
+    assert [memory["_path"] for memory in engine.recall()] == [str(renamed)]
+    assert [found.id for found in engine.memory.browse()] == [record.id], "the same memory under another name"
+    elsewhere = Path(engine.root) / LOGIC / renamed.name
+    elsewhere.parent.mkdir(parents=True)
+    renamed.rename(elsewhere)
+    assert contents(engine, error_type="runtime") == []
+    (moved,) = engine.recall(error_type="logic")
+    assert moved["metadata"] == {"error_type": "logic"}, "where it was put says more than what it said before"
+    assert engine.memory.get(record.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
+    check(engine)
+
+
+def test_what_cannot_be_read_is_told_and_left_alone(engine: MemoryEngine, caplog: pytest.LogCaptureFixture) -> None:
+    path = Path(engine.remember("Will be damaged", **FAILURE))
+    bad = {
+        "broken.json": b'{"content": "half',
+        "list.json": b"[1, 2]",
+        "empty.json": b"",
+        "nothing.json": b'{"outcome": "failure"}',
+        "binary.json": bytes(range(256)),
+        "nul.json": b'{"content": "a\\u0000b"}',
+        "deep.json": b'{"content": "x", "a": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        "infinite.json": b'{"content": "x", "a": NaN}',
+    }
+    for name, data in bad.items():
+        (path.parent / name).write_bytes(data)
+    path.write_bytes(b"{ damaged")
+    os.mkfifo(path.parent / "pipe.json")
+    (path.parent / "link.json").symlink_to("/etc/hostname")
+    (path.parent / "folder.json").mkdir()
+    with caplog.at_level(logging.WARNING):
+        assert contents(engine) == ["Will be damaged"], "the memory itself is safe"
+    left = engine.sync().left
+    assert left.keys() == {f"{RUNTIME}/{name}" for name in (*bad, path.name, "pipe.json", "link.json")}
+    assert "is not JSON" in left[f"{RUNTIME}/broken.json"]
+    assert "broken.json is left alone" in caplog.text
+    assert {name: (path.parent / name).read_bytes() for name in bad} == bad
+    assert path.read_bytes() == b"{ damaged"
+    (path.parent / "broken.json").write_text(json.dumps({"content": "Whole again"}))
+    path.write_text(json.dumps({"content": "Mended by hand"}))
+    assert contents(engine) == ["Mended by hand", "Whole again"]
+
+
+def test_files_of_others_are_not_memories(engine: MemoryEngine) -> None:
+    root = Path(engine.root)
+    for name in (
+        "package.json",
+        "src/data.json",
+        ".git/x.json",
+        f"{RUNTIME}/.hidden.json",
+        f"{RUNTIME}/x.json.swp",
+        "a=b/~x.txt",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(json.dumps({"content": "Not for us", "outcome": "failure", "tool": "unknown"}))
+    assert contents(engine) == []
+    assert engine.sync().left == {}
+
+
+def test_from_a_second_process(engine: MemoryEngine) -> None:
+    paths = [Path(engine.remember(f"number {number}", **FAILURE)) for number in range(5)]
+    engine.sync()
+    by_hand(
+        f"cd '{paths[0].parent}' && rm {paths[0].name} && sed -i 's/number 1/NUMBER ONE/' {paths[1].name}",
+        f"mkdir -p '{engine.root}/{LOGIC}' && mv '{paths[2]}' '{engine.root}/{LOGIC}/'",
+        f"echo '{{' > '{paths[3]}'",
+        f"""echo '{{"content": "number 6", "outcome": "failure", "tool": "unknown"}}' > '{paths[0].parent}/new.json'""",
+    )
+    assert contents(engine) == ["NUMBER ONE", "number 2", "number 3", "number 4", "number 6"]
+    assert contents(engine, error_type="logic") == ["number 2"]
+
+    def work(tell: Tell) -> None:
+        with MemoryEngine(engine.root) as other:
+            assert contents(other) == ["NUMBER ONE", "number 2", "number 3", "number 4", "number 6"]
+            other.remember("from the other process", **FAILURE)
+            paths[4].write_text(json.dumps({"content": "edited over there"}))
+            assert "edited over there" in contents(other)
+            tell("x" * 36)
+
+    assert Child.start(work).wait() == 0
+    assert contents(engine) == ["NUMBER ONE", "edited over there", "from the other process", "number 2", "number 3", "number 6"]
+    assert len(engine.sync().left) == 1
+
+
+def test_two_engines_take_turns(tmp_path: Path) -> None:
+    with MemoryEngine(tmp_path / "brain") as one, MemoryEngine(tmp_path / "brain") as other:
+        for number in range(20):
+            path = Path(one.remember(f"by one {number}", **FAILURE))
+            assert f"by one {number}" in contents(other)
+            if number % 3 == 0:
+                path.unlink()
+                assert f"by one {number}" not in contents(other)
+                assert f"by one {number}" not in contents(one)
+            elif number % 3 == 1:
+                path.write_text(json.dumps({"content": f"edited {number}"}))
+                assert f"edited {number}" in contents(one)
+                assert f"edited {number}" in contents(other)
+        check(one)
+        check(other)
+
+
+def test_memory_sees_what_hands_do(engine: MemoryEngine) -> None:
+    path = Path(engine.remember("alpha beta gamma", **FAILURE))
+    with Memory(engine.root) as memory:
+        path.write_text(json.dumps({"content": "alpha delta"}))
+        (hit,) = memory.recall("alpha")
+        assert hit.record.content == "alpha delta"  # type: ignore[union-attr]
+        write(engine, f"{RUNTIME}/new.json", content="epsilon")
+        assert len(memory.recall("epsilon")) == 1
+        assert "epsilon" in str(memory.context("epsilon"))
+        (path.parent / "new.json").unlink()
+        assert memory.recall("epsilon") == []
+        assert memory.stats().by_status == {"archived": 2, "hypothesis": 1}
+
+
+# --- git -----------------------------------------------------------------------------------------------------------
+
+
+def test_git_checkout_stash_and_pull(tmp_path: Path) -> None:
+    root = tmp_path / "brain"
+    git = f"git -C '{root}' -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
+    with MemoryEngine(root) as engine:
+        engine.remember_many([{"content": f"memory {number}", **FAILURE, "summary": f"m{number}"} for number in range(60)])
+        everything = contents(engine)
+        by_hand(f"{git} init -q", f"{git} add -A", f"{git} commit -qm one", f"{git} checkout -q --orphan bare")
+        listed = subprocess.run(["git", "-C", str(root), "ls-files"], capture_output=True, text=True, check=True).stdout
+        assert "memory.db" not in listed
+        by_hand(f"{git} rm -rqf .", f"{git} commit -q --allow-empty -m empty")
+        assert contents(engine) == []
+        assert engine.memory.stats().forgotten == 0
+        by_hand(f"{git} checkout -qf main")
+        assert contents(engine) == everything
+        assert engine.memory.stats().by_status == {"hypothesis": 60}
+        path = Path(engine.recall()[0]["_path"])
+        path.write_text(json.dumps({"content": "changed"}))
+        assert "changed" in contents(engine)
+        by_hand(f"{git} stash -q")
+        assert contents(engine) == everything
+        by_hand(f"{git} stash pop -q")
+        assert "changed" in contents(engine)
+        check(engine)
+    clone = tmp_path / "clone"
+    by_hand(f"{git} commit -qam two", f"git clone -q '{root}' '{clone}'")
+    with MemoryEngine(clone) as other, MemoryEngine(root) as engine:
+        assert contents(other) == contents(engine)
+        engine.remember("Pushed by a colleague", **FAILURE)
+        by_hand(f"{git} add -A", f"{git} commit -qm three", f"git -C '{clone}' pull -q")
+        assert contents(other) == contents(engine)
+        check(other)
+
+
+def test_what_was_forgotten_is_not_brought_back_by_git(tmp_path: Path) -> None:
+    root = tmp_path / "brain"
+    git = f"git -C '{root}' -c user.name=a -c user.email=a@b"
+    with MemoryEngine(root) as engine:
+        path = Path(engine.remember("The name of a patient", **FAILURE))
+        write(engine, f"{RUNTIME}/mine.json", content="Another patient")
+        assert len(contents(engine)) == 2
+        by_hand(f"{git} init -q", f"{git} add -A", f"{git} commit -qm one")
+        assert engine.forget(outcome="failure") == 2
+        by_hand(f"{git} checkout -q .")
+        assert path.exists()
+        assert contents(engine) == []
+        assert set(engine.sync().left.values()) == {"was forgotten: remember it anew to have it back"}
+        assert engine.remember("The name of a patient", **FAILURE)
+        assert contents(engine) == ["The name of a patient"]
+
+
+# --- processes that die ------------------------------------------------------------------------------------------------
+
+
+def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
+    rng = random.Random(11)
+    root = tmp_path / "brain"
+    told: list[str] = []
+    for turn in range(100 if TORTURE else 12):
+
+        def work(tell: Tell, turn: int = turn) -> None:
+            engine = MemoryEngine(root)
+            number = 0
+            while True:
+                number += 1
+                name = f"turn{turn:04}number{number:06}".ljust(36, "x")
+                if number % 7:
+                    engine.remember(f"content of {name}", **FAILURE, summary=name)
+                    tell(name)
+                else:
+                    names = [f"turn{turn:04}bulk{number:06}of{one:03}".ljust(36, "x") for one in range(40)]
+                    engine.remember_many([{"content": f"content of {name}", "summary": name, **FAILURE} for name in names])
+                    for name in names:
+                        tell(name)
+
+        child = Child.start(work)
+        time.sleep(rng.uniform(0.05, 0.4))
+        child.kill()
+        told += child.acknowledged
+    assert len(told) > 100
+    with MemoryEngine(root) as engine:
+        found = {memory["summary"]: memory for memory in engine.recall()}
+        assert set(told) <= found.keys()
+        for summary, memory in found.items():
+            assert memory["content"] == f"content of {summary}"
+            said = json.loads(Path(memory["_path"]).read_text())
+            assert said["content"] == memory["content"], "and its file says the same"
+        assert len(list(engine.memory.browse())) == len(found), "no file was taken for an edit"
+        assert len(list(root.rglob("*.part"))) == 0
+        check(engine)
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "half", "zeros"])
+def test_a_power_cut_before_a_file_was_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    root = tmp_path / "brain"
+    path, whole = unsettled(root)
+    path.unlink()
+    left = {"empty": b"", "half": whole[:40], "zeros": b"\0" * len(whole)}
+    if damage != "missing":
+        path.write_bytes(left[damage])
+    monkeypatch.setattr("hardwon.store.files.boot_id", lambda: "another start of the machine")
+    with MemoryEngine(root) as engine:
+        assert contents(engine) == ["Acknowledged"]
+        assert path.read_bytes() == whole
+        assert len(list(engine.memory.browse())) == 1
+        check(engine)
+
+
+def test_killed_between_database_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "brain"
+    engine = MemoryEngine(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(Mirror, "put", lambda *_: None)
+        paths = [Path(path) for path in engine.remember_many([{"content": f"number {one}", **FAILURE} for one in range(5)])]
+    paths[0].parent.mkdir(parents=True)
+    paths[0].write_bytes(b'{\n  "timestamp"')
+    engine.memory._mirror = None  # as if killed
+    engine.close()
+    with MemoryEngine(root) as engine:
+        assert contents(engine) == [f"number {one}" for one in range(5)]
+        assert len(list(engine.memory.browse())) == 5, "what was half written is no edit"
+        check(engine)
+
+
+def unsettled(root: Path) -> tuple[Path, bytes]:
+    """A memory of a process that ended without a word: its file is written, and not known to be on disk."""
+    engine = MemoryEngine(root)
+    path = Path(engine.remember("Acknowledged", **FAILURE))
+    engine.memory._mirror = None
+    engine.close()
+    return path, path.read_bytes()
+
+
+@pytest.mark.parametrize("boot", ["", "another start of the machine"])
+def test_what_people_do_before_the_next_open_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boot: str) -> None:
+    root = tmp_path / "brain"
+    engine = MemoryEngine(root)
+    edited, moved, removed = (Path(engine.remember(f"number {one}", **FAILURE)) for one in range(3))
+    engine.memory._mirror = None  # the script ends without close
+    engine.close()
+    edited.write_text(json.dumps({"content": "edited"}))
+    os.utime(edited, (1_600_000_000, 1_600_000_000))
+    target = root / LOGIC / moved.name
+    target.parent.mkdir(parents=True)
+    moved.rename(target)
+    if boot:
+        monkeypatch.setattr("hardwon.store.files.boot_id", lambda: boot)
+    else:
+        removed.unlink()
+    with MemoryEngine(root) as engine:
+        assert "edited" in contents(engine)
+        assert edited.read_text() == json.dumps({"content": "edited"})
+        assert contents(engine, error_type="logic") == ["number 1"]
+        if not boot:
+            assert contents(engine) == ["edited", "number 1"]
+        check(engine)
+
+
+def test_an_edit_made_long_after_a_crash_is_not_overwritten(tmp_path: Path) -> None:
+    root = tmp_path / "brain"
+    engine = MemoryEngine(root)
+    path = Path(engine.remember("Acknowledged", **FAILURE))
+    engine.memory._mirror = None  # as if killed: nothing is settled
+    engine.close()
+    path.write_text(json.dumps({"content": "Edited the day after"}))
+    later = time.time() + 100
+    os.utime(path, (later, later))
+    with MemoryEngine(root) as engine:
+        assert contents(engine) == ["Edited the day after"]
+        check(engine)
+
+
+def test_a_disk_that_refuses_files_does_not_lose_memories(
+    engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> Any:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
+        patch.setattr(TreeFiles, "write_new", refuse)
+        path = engine.remember("Kept all the same", **FAILURE)
+    assert "the memory is kept" in caplog.text
+    assert not Path(path).exists()
+    assert contents(engine) == ["Kept all the same"]
+    engine.sync()
+    assert Path(path).exists()
+    check(engine)
+
+
+def test_a_restored_memory_writes_its_files(tmp_path: Path) -> None:
+    with MemoryEngine(tmp_path / "brain") as engine:
+        for number in range(10):
+            engine.remember(f"number {number}", **FAILURE)
+        wanted = contents(engine)
+        engine.memory.backup(tmp_path / "backup.db")
+    Memory.restore(tmp_path / "backup.db", tmp_path / "elsewhere")
+    with MemoryEngine(tmp_path / "elsewhere") as engine:
+        assert contents(engine) == wanted
+        assert len(list((tmp_path / "elsewhere").rglob("*.json"))) == 10
+        assert engine.memory.stats().by_status == {"hypothesis": 10}
+        check(engine)
+
+
+def test_merge_and_load_reach_the_tree(tmp_path: Path) -> None:
+    with MemoryEngine(tmp_path / "one") as one, MemoryEngine(tmp_path / "two") as two:
+        one.remember("of one", **FAILURE)
+        two.remember("of two", **FAILURE)
+        gone = Path(two.remember("to be forgotten", **FAILURE))
+        one.memory.merge(two.memory)
+        assert contents(one) == ["of one", "of two", "to be forgotten"]
+        assert two.forget(summary="to_be_forgotten") == 1
+        assert not gone.exists()
+        one.memory.merge(two.memory)
+        assert contents(one) == ["of one", "of two"]
+        assert len(list(Path(one.root).rglob("*.json"))) == 2
+        one.memory.export(tmp_path / "out.jsonl")
+        with MemoryEngine(tmp_path / "three") as three:
+            three.memory.load(tmp_path / "out.jsonl")
+            assert contents(three) == ["of one", "of two"]
+            check(three)
+        check(one)
+
+
+# --- what a hostile reviewer found -----------------------------------------------------------------------------------
+
+
+def test_what_was_archived_elsewhere_loads_and_opens(tmp_path: Path) -> None:
+    with Memory(tmp_path / "one") as memory:
+        record = memory.remember("Archived over there", "failure", "unknown")
+        memory.archive(record.id, "no longer")
+        memory.export(tmp_path / "out.jsonl")
+    with MemoryEngine(tmp_path / "two") as engine:
+        engine.memory.load(tmp_path / "out.jsonl")
+    with MemoryEngine(tmp_path / "two") as engine:
+        assert contents(engine) == ["Archived over there"]
+        check(engine)
+
+
+def test_many_files_that_cannot_be_written_do_not_keep_it_from_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("hardwon.limits.TREE_UNSYNCED_MAX", 5)
+    root = tmp_path / "brain"
+    root.mkdir()
+    (root / "outcome=failure").write_text("in the way")
+    with MemoryEngine(root) as engine:
+        engine.remember_many([{"content": f"number {one}", **FAILURE} for one in range(12)])
+        good = Path(engine.remember("elsewhere", "success", "conversation"))
+        assert engine.forget(outcome="success") == 1
+        assert not good.exists()
+    caplog.clear()
+    with MemoryEngine(root) as engine:
+        assert len(contents(engine)) == 12
+        assert len(caplog.records) < 6
+        (root / "outcome=failure").unlink()
+        engine.sync()
+        engine.sync()
+    with MemoryEngine(root) as engine:
+        assert len(list(root.rglob("*.json"))) == 12
+        check(engine)
+
+
+def test_what_was_forgotten_stays_away_without_the_mark(engine: MemoryEngine) -> None:
+    root = Path(engine.root)
+    path = write(engine, f"{RUNTIME}/note.json", content="By hand", _comment="mine")
+    text = path.read_bytes()
+    assert contents(engine) == ["By hand"]
+    engine.close()
+    (root / ".hardwon-tree").unlink()
+    with MemoryEngine(root) as again:
+        assert path.read_bytes() == text, "a file that somebody wrote is not rewritten"
+        assert again.forget(outcome="failure") == 1
+        assert not path.exists()
+        path.write_bytes(text)
+        assert contents(again) == []
+
+
+def test_a_backup_restored_into_a_clone_keeps_what_the_clone_has(tmp_path: Path) -> None:
+    with MemoryEngine(tmp_path / "brain") as engine:
+        edited, renamed, gone = (Path(engine.remember(f"number {one}", **FAILURE)) for one in range(3))
+        engine.memory.backup(tmp_path / "backup.db")
+    clone = tmp_path / "clone"
+    shutil.copytree(tmp_path / "brain", clone, ignore=shutil.ignore_patterns("memory.db*", ".hardwon-tree"))
+    (clone / RUNTIME / edited.name).write_text(json.dumps({"content": "edited in the clone"}))
+    (clone / RUNTIME / renamed.name).rename(clone / RUNTIME / "renamed.json")
+    (clone / RUNTIME / gone.name).unlink()
+    Memory.restore(tmp_path / "backup.db", clone)
+    with MemoryEngine(clone) as engine:
+        assert contents(engine) == ["edited in the clone", "number 1", "number 2"]
+        assert (clone / RUNTIME / "renamed.json").exists()
+        assert not (clone / RUNTIME / renamed.name).exists()
+        check(engine)
+
+
+@pytest.mark.parametrize("before", ["reformat", "rename", "move", "edit"])
+@pytest.mark.parametrize("how", ["forget", "archive"])
+def test_what_was_forgotten_or_archived_stays_so_whatever_its_file_was(engine: MemoryEngine, before: str, how: str) -> None:
+    path = Path(engine.remember("The name of a patient", **FAILURE))
+    text = path.read_bytes()
+    if before == "reformat":
+        path.write_text(json.dumps(json.loads(text), indent=7))
+    elif before == "edit":
+        path.write_text(json.dumps({"content": "Another name"}))
+    else:
+        target = Path(engine.root) / (RUNTIME if before == "rename" else LOGIC) / "other.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(target)
+    assert len(contents(engine)) == 1
+    if how == "forget":
+        assert engine.forget(outcome="failure") == 1
+        assert list(engine.memory.browse()) == []
+    else:
+        (live,) = [record for record in experiences(engine) if record.metadata.validation.status != "archived"]
+        engine.memory.archive(live.id, "not to be used")
+    path.write_bytes(text)
+    if how == "forget" or before in ("reformat", "rename"):
+        assert contents(engine) == []
+    check(engine)
+
+
+def test_copies_and_moves_of_one_file(engine: MemoryEngine) -> None:
+    first = write(engine, f"{RUNTIME}/a.json", content="Copied around", timestamp="2026-01-01T00:00:00Z")
+    assert len(contents(engine)) == 1
+    second = first.rename(first.with_name("b.json"))
+    assert len(contents(engine)) == 1
+    shutil.copy(second, first)
+    assert len(contents(engine)) == 2
+    assert len({record.id for record in experiences(engine)}) == 2
+    assert engine.reflect()["total_memories"] == 2
+    second.unlink()
+    assert [memory["_path"] for memory in engine.recall()] == [str(first)]
+    first.unlink()
+    assert contents(engine) == []
+    shutil.copy(write(engine, "project=x/c.json", content="Copied around", outcome="learning"), first)
+    check(engine)
+
+
+def test_a_merge_does_not_write_over_an_edit(tmp_path: Path) -> None:
+    with MemoryEngine(tmp_path / "one") as one, MemoryEngine(tmp_path / "two") as two:
+        path = Path(one.remember("The old text", **FAILURE))
+        (record,) = one.memory.browse()
+        two.memory.merge(one.memory)
+        path.write_text(json.dumps({"content": "The new text"}))
+        assert contents(one) == ["The new text"]
+        two.memory.verify(record.id, "test_runner")
+        one.memory.merge(two.memory)
+        assert json.loads(path.read_text())["content"] == "The new text"
+        assert len({memory["_path"] for memory in one.recall()}) == len(one.recall())
+        check(one)
+
+
+def test_an_absence_is_of_one_tree(tmp_path: Path) -> None:
+    with MemoryEngine(tmp_path / "one") as one, MemoryEngine(tmp_path / "two") as two:
+        path = Path(one.remember("Here and there", **FAILURE))
+        two.memory.merge(one.memory)
+        path.unlink()
+        assert contents(one) == []
+        two.memory.merge(one.memory)
+        assert contents(two) == ["Here and there"]
+        assert len(list((tmp_path / "two").rglob("*.json"))) == 1
+        check(two)
+
+
+def test_what_a_person_superseded_is_not_brought_back_by_its_file(engine: MemoryEngine) -> None:
+    path = Path(engine.remember("The old way", **FAILURE))
+    text = path.read_bytes()
+    (old,) = engine.memory.browse()
+    new = engine.memory.remember("The new way", "success", "conversation")
+    with MemoryEngine(engine.root) as other:
+        engine.memory._mirror, mirror = None, engine.memory._mirror
+        engine.memory.supersede(old.id, new.id, "better")
+        assert contents(other) == ["The new way"]
+        engine.memory._mirror = mirror
+    path.write_bytes(text)
+    assert contents(engine) == ["The new way"]
+    assert engine.memory.get(old.id).metadata.validation.status == "archived"  # type: ignore[union-attr]
+
+
+def test_moved_and_moved_back_is_what_it_was(engine: MemoryEngine) -> None:
+    path = Path(engine.remember("On a journey", **FAILURE))
+    hand = write(engine, f"{RUNTIME}/mine.json", content="By hand", _comment="keep this")
+    text = hand.read_bytes()
+    for record in experiences(engine):
+        engine.memory.verify(record.id, "human_approval")
+    assert len(contents(engine)) == 2
+    for record in experiences(engine):
+        if record.metadata.validation.status == "hypothesis":
+            engine.memory.verify(record.id, "human_approval")
+    (Path(engine.root) / LOGIC).mkdir(parents=True)
+    for file in (path, hand):
+        file.rename(Path(engine.root) / LOGIC / file.name)
+    assert len(contents(engine, error_type="logic")) == 2
+    for file in (path, hand):
+        (Path(engine.root) / LOGIC / file.name).rename(file)
+    assert contents(engine, error_type="runtime") == ["By hand", "On a journey"]
+    live = [record for record in experiences(engine) if record.metadata.validation.status != "archived"]
+    assert [record.metadata.validation.status for record in live] == ["verified", "verified"]
+    assert hand.read_bytes() == text
+    check(engine)
+
+
+@pytest.mark.parametrize("when", [10_413_792_000, 253_402_300_900, 0, -1_000])
+def test_times_that_no_clock_shows(engine: MemoryEngine, when: int) -> None:
+    path = write(engine, f"{RUNTIME}/mine.json", content="Out of time")
+    try:
+        os.utime(path, (when, when))
+    except (OSError, OverflowError):
+        return  # not on this file system
+    assert contents(engine) == ["Out of time"]
+    path.write_text(json.dumps({"content": "Edited"}))
+    os.utime(path, (when, when))
+    assert contents(engine) == ["Edited"]
+    path.unlink()
+    assert contents(engine) == []
+    engine.sync()
+
+
+def test_a_folder_that_cannot_be_looked_into_loses_nothing(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.remember("Behind the door", **FAILURE)
+    with monkeypatch.context() as patch:
+        opened = TreeFiles._opened
+
+        def closed(self: TreeFiles, folder: str, *, make: bool = False) -> Any:
+            if folder.endswith("error_type=runtime"):
+                raise PermissionError(13, "Permission denied")
+            return opened(self, folder, make=make)
+
+        patch.setattr(TreeFiles, "_opened", closed)
+        assert contents(engine) == ["Behind the door"]
+        assert engine.sync().left == {RUNTIME: "cannot be looked into (Permission denied)"}
+        assert engine.memory.doctor().ok
+        MemoryEngine(engine.root).close()
+    check(engine)
+
+
+def test_a_look_that_fails_is_taken_again(engine: MemoryEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.remember("first", **FAILURE)
+    time.sleep(2.1)
+    assert contents(engine) == ["first"]
+    write(engine, f"{RUNTIME}/new.json", content="second")
+    with monkeypatch.context() as patch:
+
+        def busy(*_: Any, **__: Any) -> None:
+            raise BusyError("another process was writing")
+
+        patch.setattr(Mirror, "_take_in_one", busy)
+        with pytest.raises(BusyError):
+            engine.recall()
+    assert contents(engine) == ["first", "second"]
+
+
+def test_recall_finds_by_whatever_it_shows(engine: MemoryEngine) -> None:
+    given: dict[str, Any] = {
+        "author": "bob",
+        "tags": ["old"],
+        "id": 5,
+        "ratio": 1.0,
+        "empty": "",
+        "kind": "x",
+        "none": [1, {"a": 2}],
+    }
+    engine.remember("With keys of all sorts", **FAILURE, **given)
+    engine.remember("Another", **FAILURE)
+    for name, value in given.items():
+        assert contents(engine, **{name: value}) == ["With keys of all sorts"], name
+    assert contents(engine, ratio=1, outcome="failure") == ["With keys of all sorts"]
+    write(engine, "project=x/odd.json", content="Odd place", outcome="failure", tool="unknown")
+    write(engine, "outcome=failure/tool=code_interpreter/deep.json", content="Half way", error_type="logic")
+    write(engine, "outcome=learning/loose.json", content="No type")
+    assert "Odd place" in contents(engine, outcome="failure")
+    assert contents(engine, project="x") == ["Odd place"]
+    assert contents(engine, tool="unknown") == ["Odd place"]
+    assert contents(engine, error_type="logic") == ["Half way"]
+    assert contents(engine, outcome="learning") == ["No type"]
+    assert engine.recall(content="Odd place")[0]["outcome"] == "failure"
+
+
+def test_an_edit_of_tags_or_author_is_an_edit(engine: MemoryEngine) -> None:
+    path = Path(engine.remember("Tagged", **FAILURE, tags=["old"], author="bob"))
+    said = json.loads(path.read_text())
+    said["metadata"] |= {"tags": ["new"], "author": "eve"}
+    path.write_text(json.dumps(said))
+    (memory,) = engine.recall()
+    assert (memory["metadata"]["tags"], memory["metadata"]["author"]) == (["new"], "eve")
+
+
+def test_ids_that_end_alike_are_two_files(engine: MemoryEngine) -> None:
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    metadata = Metadata(context=Moment(timestamp=at))
+    for start in ("0198c0de", "0198c0df"):
+        record_id = f"{start}-0000-7000-8000-000000000001"
+        engine.memory.add(Experience(id=record_id, content=start, summary="same", metadata=metadata, **FAILURE))
+    assert contents(engine) == ["0198c0de", "0198c0df"]
+    assert len(list(Path(engine.root).rglob("*.json"))) == 2
+    check(engine)
+
+
+def test_a_damaged_record_does_not_keep_it_from_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "brain"
+    with Memory(root) as memory:
+        memory.remember("Will be damaged", "failure", "unknown")
+        memory.remember("Sound", "failure", "unknown")
+    with closing(connect(root / "memory.db")) as connection:
+        connection.execute("UPDATE record SET body = replace(body, 'Will be', 'WILL BE') WHERE body LIKE '%Will be%'")
+    monkeypatch.setattr("hardwon.limits.OPEN_CHECK_BYTES_MAX", 0)  # larger files are not checked whole when opened
+    with MemoryEngine(root) as engine:
+        assert contents(engine) == ["Sound"]
+        assert "BAD" in str(engine.memory.doctor())
+
+
+def test_secrets_in_files_of_others_are_told(engine: MemoryEngine, caplog: pytest.LogCaptureFixture) -> None:
+    token = "ghp_" + "Zx9" * 12
+    path = write(engine, f"{RUNTIME}/mine.json", content=f"Use {token}")
+    assert token not in json.dumps(engine.recall())
+    assert token in path.read_text()
+    assert engine.sync().secrets == [f"{RUNTIME}/mine.json"]
+    assert "holds a secret" in caplog.text
+
+
+def _no_clock() -> Any:
+    return None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda engine: engine.recall(pattern=5),
+        lambda engine: engine.forget(pattern=b"x"),
+        lambda engine: engine.remember_many([{1: 2, "content": "x", "outcome": "failure"}]),
+        lambda engine: MemoryEngine(Path(engine.root) / "x", schema={"outcome": object()}),
+        lambda engine: MemoryEngine(Path(engine.root) / "y", schema={("a",): {}}),  # type: ignore[dict-item]
+        lambda engine: MemoryEngine(Path(engine.root) / "z", clock=_no_clock).remember("x", "failure", "unknown"),
+        lambda _: MemoryEngine(""),
+        lambda _: MemoryEngine("x.db"),
+    ],
+)
+def test_odd_input_gets_a_typed_error(engine: MemoryEngine, ask: Any) -> None:
+    with pytest.raises(HardwonError):
+        ask(engine)
+
+
+def test_odd_intents_find_nothing(engine: MemoryEngine) -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    for odd in ({1: 2, "a": 3}, {(1,): 2}, endless, 10**5000, object(), float("nan")):
+        assert engine.recall(foo=odd) == []
+    assert engine.recall(self=1) == []
+
+
+# --- links -------------------------------------------------------------------------------------------------------------
+
+
+def test_links_lead_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "bait.json").write_text(json.dumps({"content": "Not in the tree", "outcome": "failure", "tool": "unknown"}))
+    root = tmp_path / "brain"
+    root.mkdir()
+    (root / "outcome=failure").symlink_to(outside)
+    with MemoryEngine(root) as engine, caplog.at_level(logging.WARNING):
+        assert contents(engine) == []
+        engine.remember("Stays inside", **FAILURE)
+        assert sorted(path.name for path in outside.iterdir()) == ["bait.json"]
+        assert "could not be written" in caplog.text
+        (root / "outcome=failure").unlink()
+        engine.sync()
+        assert contents(engine) == ["Stays inside"]
+        path = Path(engine.recall()[0]["_path"])
+        path.unlink()
+        path.symlink_to(outside / "bait.json")
+        assert "Not in the tree" not in contents(engine)
+    assert (outside / "bait.json").exists()
+
+
+def test_a_second_project_cannot_share_the_folder(engine: MemoryEngine) -> None:
+    from hardwon.errors import InvalidInputError
+
+    with Memory(engine.root, project="other") as memory:
+        assert memory.tree is None
+        memory.remember("Of another project", "success", "conversation")
+        with pytest.raises(InvalidInputError, match="two cannot share one"):
+            memory.make_tree()
+        with pytest.raises(InvalidInputError, match="make_tree"):
+            memory.sync()
+    assert contents(engine) == []
+
+
+# --- anything, in any order -----------------------------------------------------------------------------------------------
+
+
+class TreeMachine(RuleBasedStateMachine):
+    """Files and memories are changed from all sides; what recall says is what a person would find in the folders."""
+
+    paths = Bundle("paths")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="hardwon-tree-"))
+        self.engine = MemoryEngine(self.folder / "brain")
+        self.other = MemoryEngine(self.folder / "brain")
+        self.number = 0
+
+    def teardown(self) -> None:
+        self.engine.close()
+        self.other.close()
+        shutil.rmtree(self.folder)
+
+    def _said(self) -> str:
+        self.number += 1
+        return f"memory {self.number}"
+
+    @rule(target=paths, other=st.booleans())
+    def remember(self, other: bool) -> Path:
+        return Path((self.other if other else self.engine).remember(self._said(), **FAILURE))
+
+    @rule(target=paths)
+    def add(self) -> Path:
+        return write(self.engine, f"{RUNTIME}/own{self.number}.json", content=self._said(), timestamp="2026-01-01T00:00:00Z")
+
+    @rule(path=paths)
+    def edit(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"content": self._said(), "timestamp": "2026-01-01T00:00:00Z"}))
+
+    @rule(path=paths)
+    def delete(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    @rule(target=paths, path=paths, logic=st.booleans())
+    def move(self, path: Path, logic: bool) -> Path:
+        target = Path(self.engine.root) / (LOGIC if logic else RUNTIME) / f"moved{self.number}.json"
+        self.number += 1
+        if path.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(target)
+        return target
+
+    @rule(one=paths, another=paths)
+    def swap(self, one: Path, another: Path) -> None:
+        if one.exists() and another.exists():
+            first, second = one.read_bytes(), another.read_bytes()
+            one.write_bytes(second)
+            another.write_bytes(first)
+
+    @rule()
+    def look(self) -> None:
+        self.other.recall(error_type="runtime")
+
+    @rule()
+    def reopen(self) -> None:
+        self.other.close()
+        self.other = MemoryEngine(self.folder / "brain")
+
+    @invariant()
+    def recall_is_what_the_folders_hold(self) -> None:
+        on_disk = {}
+        for path in (self.folder / "brain").rglob("*.json"):
+            on_disk[str(path)] = json.loads(path.read_text())["content"]
+        found = self.engine.recall()
+        assert {memory["_path"]: memory["content"] for memory in found} == on_disk
+        assert len(found) == len(on_disk)
+        logic = {path for path in on_disk if "error_type=logic" in path}
+        assert {memory["_path"] for memory in self.engine.recall(error_type="logic")} == logic
+
+
+TestTreeMachine = TreeMachine.TestCase
+TestTreeMachine.settings = settings(max_examples=150 if TORTURE else 25, stateful_step_count=15, deadline=None)
+
+
+def test_mirror_is_what_memory_says_it_is(engine: MemoryEngine) -> None:
+    assert isinstance(engine.memory.tree, Mirror)
