@@ -140,6 +140,9 @@ whole seconds."""
 RECENT_SHOWN: Final = 5
 """The newest experiences in a reflection, as many as the BTB tree always showed."""
 
+TREE_REMEMBERED_MAX: Final = 20_000
+"""Memories that an engine has told and remembers the words of, about 25 MB: the next recall of them takes half the time."""
+
 TREE_REPORTED_MAX: Final = 1_000
 """Files that a report on the tree names, of each sort. It counts all of them."""
 

@@ -36,10 +36,19 @@ from hardwon.reports import Synced
 from hardwon.routing import Coherence, file_name, values_in
 from hardwon.store import files
 from hardwon.store.contract import Finding, Row, Stored, Writer
-from hardwon.store.rows import original_of, row_of
+from hardwon.store.rows import original_of, row_of, sound_body
 from hardwon.store.sqlite import SqliteStore, SqliteWriter
 from hardwon.store.tree_files import Listing, Seen, TreeFiles, digest_of_file
-from hardwon.store.tree_format import UnreadableError, file_text, given_keys, quick_payload, read_back, same_memory, says
+from hardwon.store.tree_format import (
+    UnreadableError,
+    file_text,
+    given_keys,
+    is_flat,
+    quick_payload,
+    read_back,
+    same_memory,
+    says,
+)
 from hardwon.store.tree_index import (
     DUE,
     GOING,
@@ -126,6 +135,7 @@ class Mirror:
         self._listed: dict[str, int] = {}
         self._left: dict[str, tuple[Seen | None, str]] = {}
         self._warned: dict[str, str] = {}
+        self._payloads: dict[str, dict[str, Any]] = {}
         self._told = Synced()
 
     # --- an experience finds its place ------------------------------------------------------------------------------
@@ -713,8 +723,31 @@ class Mirror:
         if matches:
             found = [match for match in found if matches(match.name)]
         if unsure:
-            found = [match for match in found if match.folder not in unsure or says(match.body, unsure[match.folder])]
+            sure = [match for match in found if match.folder not in unsure]
+            asked = [match for match in found if match.folder in unsure]
+            payloads = self.payloads(asked)
+            sure += [match for match, payload in zip(asked, payloads, strict=True) if says(payload, unsure[match.folder])]
+            found = sorted(sure, key=lambda match: (match.at_us, match.id), reverse=True)
         return found, {folder.id: folder.path for folder in folders}
+
+    def payloads(self, found: Sequence[Match]) -> list[dict[str, Any]]:
+        """What the tree's own users are told of these, but for the paths. What was told before is remembered: a record never
+        changes."""
+        known = self._payloads
+        unknown = [match.seq for match in found if match.id not in known]
+        fresh: dict[str, dict[str, Any]] = {}
+        if unknown:
+            with self._reading() as index:
+                fresh = {stored.id: quick_payload(sound_body(stored), "") for stored in index.bodies(unknown)}
+            if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX:
+                known.clear()
+            known |= {each: payload for each, payload in islice(fresh.items(), limits.TREE_REMEMBERED_MAX) if is_flat(payload)}
+        told = []
+        for match in found:
+            payload = (fresh.get(match.id) or known[match.id]).copy()
+            payload["metadata"] = payload["metadata"].copy()
+            told.append(payload)
+        return told
 
     def _wanted(
         self, folders: Iterable[Folder], intent: Mapping[str, Any], glob: Glob | None

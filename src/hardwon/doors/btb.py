@@ -22,8 +22,7 @@ from hardwon.mirroring import Mirror
 from hardwon.model import Experience, Metadata
 from hardwon.recall.globs import Glob
 from hardwon.reports import Synced
-from hardwon.store.rows import sound_body
-from hardwon.store.tree_format import fragment, quick_payload, says
+from hardwon.store.tree_format import fragment, says
 from hardwon.store.tree_index import Match
 
 _ENVELOPE: Final = frozenset({"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"})
@@ -100,7 +99,10 @@ class MemoryEngine:
         found, folders = self._find(pattern, intent)
         root = self._shown_root
         paths = {folder: f"{root}/{path}/" for folder, path in folders.items()}
-        return [quick_payload(sound_body(match), paths[match.folder] + match.name) for match in found]
+        told = self._tree.payloads(found)
+        for match, payload in zip(found, told, strict=True):
+            payload["_path"] = paths[match.folder] + match.name
+        return told
 
     def reflect(self) -> dict[str, Any]:
         """What the memories add up to: totals, where failures and successes pile up, the newest ones, and sentences."""
@@ -167,7 +169,8 @@ class MemoryEngine:
         saying = next(filter(None, (fragment(name, value) for name, value in looked_at.items())), None)
         found, folders = self._tree.find(asked, self._glob(pattern), saying)
         if looked_at:
-            found = [match for match in found if says(match.body, looked_at)]
+            payloads = self._tree.payloads(found)
+            found = [match for match, payload in zip(found, payloads, strict=True) if says(payload, looked_at)]
         return found, folders
 
     def _glob(self, pattern: str | None) -> Glob | None:

@@ -11,7 +11,6 @@ from hardwon.model import MODEL_OF_KIND, AnyRecord, Decision, Episode, Experienc
 from hardwon.recall.searchable import searchable_text
 from hardwon.recall.terms import index_text
 from hardwon.store.contract import Row, Stored
-from hardwon.store.tree_index import Match
 
 
 def digest_of(body: bytes) -> bytes:
@@ -65,7 +64,7 @@ def row_of(record: Record, effective: Validation | None = None, credited: tuple[
     )
 
 
-def sound_body(stored: Stored | Row | Match) -> str:
+def sound_body(stored: Stored | Row) -> str:
     """The body, if it is what was written."""
     if digest_of(stored.body.encode()) != stored.digest:
         raise _damaged(stored)
@@ -97,7 +96,7 @@ def record_of(stored: Stored) -> AnyRecord:
     return record.altered(metadata=record.metadata.altered(validation=validation))
 
 
-def _damaged(stored: Stored | Row | Match) -> DamagedError:
+def _damaged(stored: Stored | Row) -> DamagedError:
     return DamagedError(
         f"record {stored.id} is not what was written: the file was damaged on disk. "
         "Run doctor to see how much is affected, and restore a backup"

@@ -195,11 +195,15 @@ def fits_as_key(name: str) -> bool:
     return bool(name) and len(name) <= limits.KEY_CHARS_MAX and name.isprintable()
 
 
-def says(body: str, wanted: Mapping[str, Any]) -> bool:
-    """Whether a record has these keys with these values."""
-    said = quick_payload(body, "")
-    said = {**said.pop("metadata"), **said}
+def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether a memory has these keys with these values."""
+    said = {**payload["metadata"], **payload}
     return all(name in said and _same_value(said[name], value) for name, value in wanted.items())
+
+
+def is_flat(payload: Mapping[str, Any]) -> bool:
+    """Whether a copy of it and of its metadata shares nothing that a caller could change."""
+    return not any(type(value) in (list, dict) for value in payload["metadata"].values())
 
 
 def _same_value(one: object, other: object) -> bool:

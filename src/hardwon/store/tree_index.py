@@ -53,7 +53,7 @@ class File(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A file that answers a question, and of the record it mirrors its time, id, body and the body's digest."""
+    """A file that answers a question, and the time and id of the record it mirrors."""
 
     folder: int
     name: str
@@ -63,8 +63,6 @@ class Match(NamedTuple):
     size: int
     at_us: int
     id: str
-    body: str
-    digest: bytes
 
 
 class Planted(NamedTuple):
@@ -326,7 +324,7 @@ class TreeIndex:
         """Files and the records they mirror: everything in the folders of `whole`, and of each folder in `partly` what has all
         of the exact keys that stand beside it, as far as the name matches the glob `names` and the record's JSON has `saying`
         in it. Newest first."""
-        columns = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, r.at_us, r.id, r.body, r.digest"
+        columns = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, r.at_us, r.id"
         narrowed, values = "", list[str | None]()
         if names is not None:
             narrowed, values = " AND f.name GLOB ?5", [names]
@@ -354,6 +352,11 @@ class TreeIndex:
             rows += self._run(sql, given).fetchall()
         rows.sort(key=_BY_TIME, reverse=True)
         return list(map(Match._make, rows))
+
+    def bodies(self, seqs: Sequence[int]) -> list[Stored]:
+        """The records of these row numbers."""
+        sql = f"SELECT {_STORED} FROM json_each(?) j CROSS JOIN record r ON r.seq = j.value"
+        return [Stored(*row) for row in self._run(sql, (json.dumps(seqs),))]
 
     # --- what stays forgotten ---
 
