@@ -1,6 +1,7 @@
 """Experience memory for AI agents: what was tried, how it turned out, and what to do next time."""
 
 from hardwon.errors import HardwonError as HardwonError
+from hardwon.learn.compare import Comparison as Comparison
 from hardwon.learn.confidence import Odds as Odds
 from hardwon.learn.failures import failure_hash as failure_hash
 from hardwon.learn.patterns import Pattern as Pattern
@@ -36,7 +37,7 @@ from hardwon.recall.advice import Advice as Advice
 from hardwon.recall.hit import Hit as Hit
 from hardwon.recalling import Context as Context
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 __all__ = [
     "Advice",
@@ -45,6 +46,7 @@ __all__ = [
     "CallableEmbedder",
     "Card",
     "ChatModel",
+    "Comparison",
     "Context",
     "Decision",
     "EndpointEmbedder",

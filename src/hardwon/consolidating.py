@@ -195,7 +195,7 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
         return
     shown = distil.fitting(episodes)
     try:
-        found = _answer(llm, shown)
+        found = ask_for_rules(llm, shown)
     except (LlmError, InvalidInputError) as error:
         drafts.notes.append(f"the LLM was of no use, the rest was done without it: {error}")
         return
@@ -214,7 +214,8 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
     drafts.notes.append(f"the LLM wrote {len(found)} rules from {len(shown)} episodes; they are candidates until verified")
 
 
-def _answer(llm: Llm, shown: Sequence[Episode]) -> list[str]:
+def ask_for_rules(llm: Llm, shown: Sequence[Episode]) -> list[str]:
+    """Rules in a model's words, from these episodes. Raises LlmError or InvalidInputError where it is of no use."""
     try:
         reply = llm.complete(*distil.request(shown))
     except LlmError:

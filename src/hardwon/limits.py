@@ -462,6 +462,12 @@ CARDS_PER_EPISODE_MAX: Final = 500
 """Mistake cards that `Memory.episode` keeps of one attempt, the newest. Each has up to 600 characters of text, and a record
 must hold all of them."""
 
+COMPARED_EPISODES_MAX: Final = 20_000
+"""Episodes that a comparison of runs reads, the newest: a second of work, and more would not change its interval."""
+
+CURVE_SCORES_MAX: Final = 1_000
+"""Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot has pixels."""
+
 # --- training memory ----------------------------------------------------------------------------------------------
 
 TRAINING_EPISODES_STORED: Final = 100
@@ -507,9 +513,3 @@ TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 
 TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 """Longest pause between two looks at a training memory's lock. A save takes a few milliseconds."""
-
-COMPARED_EPISODES_MAX: Final = 20_000
-"""Episodes that a comparison of runs reads, the newest: a second of work, and more would not change its interval."""
-
-CURVE_SCORES_MAX: Final = 1_000
-"""Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot has pixels."""

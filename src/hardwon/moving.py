@@ -129,9 +129,7 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
             # What was said of another content under the same id says nothing about ours.
             # That a file is absent there says nothing about the files here.
             others = [
-                event
-                for event in happened
-                if event.kind not in ("forgotten", "absent") and event.record_id not in strangers
+                event for event in happened if event.kind not in ("forgotten", "absent") and event.record_id not in strangers
             ]
             fresh = writer.add_events(project, [clean_event(event) for event in others])
             for record_id in dict.fromkeys(event.record_id for event in fresh):

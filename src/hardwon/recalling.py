@@ -147,8 +147,11 @@ class Recaller:
         lessons = list(self._lessons(task_id, issue, fixer))
         unproven = self._unproven(task_id) if task_id is not None else []
         room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, hits, [*lessons, *unproven]))
+        newest = room.cost(unproven[0].line) if unproven else 0
+        held = newest if newest <= room.left // 2 else 0  # rules do not crowd out what was said last
         for lesson in lessons:
-            _say_lesson(lesson, room)
+            if room.left - room.cost(lesson.line) >= held:
+                _say_lesson(lesson, room)
         end = room.left - (int(limits.UNPROVEN_SHARE_MAX * budget) if hits else room.left)
         for lesson in unproven:
             if room.left - room.cost(lesson.line) >= end:

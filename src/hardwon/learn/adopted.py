@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.fields import Count, Model, RequiredName, Scalar, Text, Time, Unit, check_json
+from hardwon.fields import Count, Finite, Model, RequiredName, Scalar, Text, Time, Unit, check_json
 from hardwon.learn.lessons import card_key, rule_key
 from hardwon.model import VOUCHED_STATUSES, Adopted, MistakeCard
 
@@ -52,6 +52,13 @@ class CountedCard(MistakeCard):
     last_seen_episode: Count = 0
 
 
+class OlderScores(Model):
+    """Scores of a task that are no longer listed."""
+
+    count: Count
+    sum: Finite
+
+
 class TrainingMemory(Model):
     """A training memory's file, as far as its shape matters; keys that it has beside these are allowed."""
 
@@ -67,6 +74,7 @@ class TrainingMemory(Model):
     mistakes: list[Text] = Field(default_factory=list)
     mistake_cards: list[CountedCard] = Field(default_factory=list)
     successes: list[Text] = Field(default_factory=list)
+    older_scores: dict[RequiredName, OlderScores] = Field(default_factory=dict)
 
 
 class Told(NamedTuple):

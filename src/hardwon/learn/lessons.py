@@ -289,6 +289,7 @@ KEYED_KINDS: Final = frozenset({"fix", "trajectory", "decision", "adopted"})
 OWN_KEYS: Final = "own_keys"
 """Where an experience keeps keys of the caller's that a record has a meaning of its own for, such as `id`."""
 
+
 def has_keys(record: Record) -> bool:
     """Whether `keys_of` is worth asking, at a fraction of its price: most records have none."""
     if record.kind in KEYED_KINDS or record.metadata.validation.failure_hash or record.metadata.source.id:

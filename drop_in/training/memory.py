@@ -1,0 +1,31 @@
+"""Put the folder above on the path (PYTHONPATH=drop_in) and `from training.memory import …` is Hardwon's.
+
+Lenient: what is wrong with an episode is a warning and left out, because a training run must not die of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hardwon.doors import episodes
+from hardwon.doors.episodes import CONSOLIDATION_EVERY as CONSOLIDATION_EVERY
+from hardwon.doors.episodes import DEFAULT_PATH as DEFAULT_PATH
+from hardwon.doors.episodes import MAX_EPISODES_STORED as MAX_EPISODES_STORED
+from hardwon.doors.episodes import MAX_RULES_PER_TASK as MAX_RULES_PER_TASK
+from hardwon.doors.episodes import TrainingMemoryWarning as TrainingMemoryWarning
+from hardwon.doors.episodes import build_memory_context as build_memory_context
+from hardwon.doors.episodes import maybe_consolidate_memory as maybe_consolidate_memory
+from hardwon.doors.episodes import memory_summary as memory_summary
+from hardwon.doors.episodes import new_agent_memory as new_agent_memory
+from hardwon.doors.episodes import save_agent_memory as save_agent_memory
+
+
+def load_agent_memory(path: episodes.Where = DEFAULT_PATH, *, lenient: bool = True) -> dict[str, Any]:
+    """See `hardwon.doors.episodes.load_agent_memory`."""
+    return episodes.load_agent_memory(path, lenient=lenient)
+
+
+def record_episode(
+    memory: dict[str, Any], episode_data: dict[str, Any], *, lenient: bool = True, clock: episodes.Clock | None = None
+) -> dict[str, Any]:
+    """See `hardwon.doors.episodes.record_episode`."""
+    return episodes.record_episode(memory, episode_data, lenient=lenient, clock=clock)

@@ -1,0 +1,153 @@
+"""A tiny agent that learns, or does not: the same shifts with a memory and without, and whether the difference is luck.
+
+    python examples/training.py [--out training.html] [--worlds 6]
+
+In each world the agent looks after two machines. Alarms ring, and it has to choose one of six remedies; which of them helps
+differs from world to world, so that nothing but experience can tell. All it knows is what it reads in the text that the memory
+gives it before a shift. After each shift both agents record how it went. Only one of them reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import random
+import re
+import tempfile
+from pathlib import Path
+
+from hardwon import Memory
+
+MACHINES = {"boiler": ["pressure", "flame", "feed water", "draught"], "turbine": ["vibration", "oil", "speed", "seal"]}
+REMEDIES = ["open the bypass", "lower the load", "purge the line", "swap the pump", "reset the relay", "call the fitter"]
+SHIFTS = 24  # a run, taking turns at the machines
+ALARMS_PER_SHIFT = 6
+WORKS = 0.9  # the right remedy does not always help; a wrong one never does
+
+
+class World:
+    """Which remedy helps against which alarm, and what rings when. The same number makes the same world."""
+
+    def __init__(self, number: int) -> None:
+        self._rng = random.Random(number)
+        self.right = {alarm: self._rng.choice(REMEDIES) for alarms in MACHINES.values() for alarm in alarms}
+
+    def shift(self, machine: str) -> list[str]:
+        return self._rng.choices(MACHINES[machine], k=ALARMS_PER_SHIFT)
+
+    def helped(self, alarm: str, remedy: str) -> bool:
+        return self._rng.random() < WORKS and remedy == self.right[alarm]
+
+
+def choose(alarm: str, briefing: str, rng: random.Random) -> str:
+    """What the agent does: what it was told of this alarm, else a guess among what it was not warned of."""
+    told: list[str] = re.findall(rf"When {alarm} rings, ({'|'.join(REMEDIES)})", briefing)
+    if told:
+        return told[0]
+    warned = set(re.findall(rf"({'|'.join(REMEDIES)}) did not help when {alarm} rang", briefing))
+    return rng.choice([remedy for remedy in REMEDIES if remedy not in warned] or REMEDIES)
+
+
+def work(memory: Memory, number: int, reads: bool) -> None:
+    """One run: a world, an agent, and its shifts."""
+    world, rng = World(number), random.Random(number + 1_000)
+    run = f"world {number}, {'with' if reads else 'without'} memory"
+    for shift in range(SHIFTS):
+        machine = list(MACHINES)[shift % len(MACHINES)]
+        with memory.episode(machine, source={"id": run}) as ep:
+            briefing = str(ep.context(budget_tokens=600)) if reads else ""
+            solved = 0
+            for alarm in world.shift(machine):
+                remedy = choose(alarm, briefing, rng)
+                ep.step(f"{alarm}: {remedy}")
+                if world.helped(alarm, remedy):
+                    solved += 1
+                    ep.success(f"When {alarm} rings, {remedy}.")
+                else:
+                    ep.mistake(f"{remedy} did not help when {alarm} rang.")
+                    right = world.right[alarm]  # the fitter's report, after the fact
+                    ep.card(f"failed_at_{alarm}", correct_decision=right, lesson=f"When {alarm} rings, {right}.")
+            ep.score = solved / ALARMS_PER_SHIFT
+            ep.summary = f"Put right {solved} of {ALARMS_PER_SHIFT} alarms"
+
+
+def curve(memory: Memory, reads: bool) -> list[list[float]]:
+    """The scores of each run, shift by shift."""
+    runs: dict[str, list[float]] = {}
+    for record in reversed(list(memory.browse(kind="episode"))):
+        if (record.recalled is not None) == reads:
+            runs.setdefault(record.metadata.source.id, []).append(record.score)  # type: ignore[union-attr]
+    return list(runs.values())
+
+
+# --- the picture ------------------------------------------------------------------------------------------------
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 720, 380, 60, 50, 20
+COLOURS = {True: "#1b6e4b", False: "#a6401b"}
+
+
+def points(scores: list[float]) -> str:
+    across, up = (WIDTH - LEFT - 120) / max(len(scores) - 1, 1), HEIGHT - BOTTOM - TOP
+    return " ".join(f"{LEFT + n * across:.1f},{TOP + up * (1 - score):.1f}" for n, score in enumerate(scores))
+
+
+def picture(runs: dict[bool, list[list[float]]], said: str) -> str:
+    """A page with the curves as one drawing; it needs nothing but a browser."""
+    drawn = []
+    for tenth in range(0, 11, 2):
+        y = TOP + (HEIGHT - BOTTOM - TOP) * (1 - tenth / 10)
+        drawn.append(f'<line x1="{LEFT}" x2="{WIDTH - 120}" y1="{y}" y2="{y}" stroke="#ddd"/>')
+        drawn.append(f'<text x="{LEFT - 10}" y="{y + 4}" text-anchor="end">{tenth / 10:.1f}</text>')
+    for reads, scores in runs.items():
+        for each in scores:
+            thin = f'<polyline points="{points(each)}" fill="none" stroke="{COLOURS[reads]}" opacity="0.2"/>'
+            drawn.append(thin)
+        mean = [sum(column) / len(column) for column in zip(*scores, strict=True)]
+        drawn.append(f'<polyline points="{points(mean)}" fill="none" stroke="{COLOURS[reads]}" stroke-width="3"/>')
+        end, name = points(mean).rpartition(",")[2], "with memory" if reads else "without"
+        drawn.append(f'<text x="{WIDTH - 112}" y="{end}" fill="{COLOURS[reads]}">{name}</text>')
+    drawn.append(f'<text x="{(LEFT + WIDTH - 120) / 2}" y="{HEIGHT - 12}" text-anchor="middle">shift 1 to {SHIFTS}</text>')
+    drawn.append(
+        f'<text transform="translate(16 {HEIGHT / 2}) rotate(-90)" text-anchor="middle">share of alarms put right</text>'
+    )
+    label = f"Share of alarms put right in each of {SHIFTS} shifts, with the memory and without"
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>With memory and without</title>
+<body style="font: 15px/1.5 system-ui, sans-serif; max-width: {WIDTH}px; margin: 2em auto; color: #222; background: #fff">
+<h1 style="font-size: 1.3em">The same shifts, with a memory and without</h1>
+<p>{html.escape(said)}</p>
+<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}" font-size="13" fill="#222">
+{chr(10).join(drawn)}
+</svg>
+<p>Thin lines are single runs, thick lines their means.</p>
+</body></html>
+"""
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--out", type=Path, default=Path("training.html"), help="where the picture goes")
+    options.add_argument("--worlds", type=int, default=6, help="how many worlds, each once with a memory and once without")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="hardwon-training-") as folder, Memory(Path(folder) / "all") as everything:
+        for number in range(given.worlds):
+            for reads in (True, False):
+                with Memory(
+                    Path(folder) / f"{number} {reads}"
+                ) as memory:  # a memory of its own: worlds do not resemble one another
+                    work(memory, number, reads)
+                    if number == 0 and reads:
+                        print("What the agent would read before its next shift at the boiler:\n")
+                        print(memory.context(task_id="boiler", budget_tokens=600), "\n")
+                    everything.merge(memory)
+        found = everything.compare(by_run=True)
+        print(f"{given.worlds} worlds, {SHIFTS} shifts each")
+        print(found)
+        given.out.write_text(
+            picture({reads: curve(everything, reads) for reads in (True, False)}, str(found)), encoding="utf-8"
+        )
+        print(f"The curves are in {given.out}")
+
+
+if __name__ == "__main__":
+    main()

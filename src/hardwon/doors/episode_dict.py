@@ -1,0 +1,284 @@
+"""The dict that a training memory is: its keys, what an episode adds to them, and how older ones are brought up to date.
+
+Keys: `version`, `total_episodes`, `last_consolidated_at` (the total at that time), `global_rules`, `task_rules` {task: […]},
+`episode_log` (timestamp, task_id, score, steps, summary), `score_history` {task: […]}, `mistakes`, `mistake_cards`,
+`successes`. Three more appear only where there is something to say:
+
+`older_scores`     {task: {"count", "sum"}}: scores that went over the bound of `score_history`
+`skipped`          {field: how many}: what was left out of episodes in lenient mode
+`shared_episodes`  {history: how far it is in here}: of episodes that a fork or pickle took along unsaved
+
+No I/O. All of it is a function of the dict before and the episode, so that an episode can be added again to another dict.
+Lists and objects inside the values are replaced rather than changed: copies that a caller made one level deep share them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from hardwon import limits
+
+AgentMemory = dict[str, Any]
+
+WORKS_FROM: Final = 0.85
+AVOID_BELOW: Final = 0.50
+OPTIONAL: Final = ("older_scores", "skipped", "shared_episodes")
+_LISTS: Final = ("global_rules", "episode_log", "mistakes", "mistake_cards", "successes")
+_OBJECTS: Final = ("task_rules", "score_history", *OPTIONAL)
+
+
+class Entry(NamedTuple):
+    """What one call of `record_episode` adds: an episode (or none, where all of it was left out) and what was left out."""
+
+    log: dict[str, Any] | None
+    mistakes: tuple[str, ...] = ()
+    successes: tuple[str, ...] = ()
+    cards: tuple[dict[str, Any], ...] = ()
+    skipped: tuple[tuple[str, int], ...] = ()
+
+
+def empty() -> AgentMemory:
+    return {
+        "version": 1,
+        "total_episodes": 0,
+        "last_consolidated_at": None,
+        "global_rules": [],
+        "task_rules": {},
+        "episode_log": [],
+        "score_history": {},
+        "mistakes": [],
+        "mistake_cards": [],
+        "successes": [],
+    }
+
+
+# --- an episode is added ------------------------------------------------------------------------------------------------
+
+
+def add(memory: AgentMemory, entry: Entry) -> None:
+    for field, count in entry.skipped:
+        skipped = memory.setdefault("skipped", {})
+        skipped[field] = skipped.get(field, 0) + count
+    if entry.log is None:
+        return
+    task, score = entry.log["task_id"], entry.log["score"]
+    add_scores(memory, task, [score])
+    log = memory["episode_log"]
+    log.append(dict(entry.log))
+    del log[: -limits.TRAINING_EPISODES_UNSAVED_MAX]
+    memory["total_episodes"] += 1
+    add_texts(memory["mistakes"], entry.mistakes, limits.TRAINING_LESSONS_MAX)
+    add_texts(memory["successes"], entry.successes, limits.TRAINING_LESSONS_MAX)
+    for card in entry.cards:
+        _add_card(memory, card)
+    learned = []
+    if score >= WORKS_FROM:
+        learned += [f"[WORKS] {success}" for success in entry.successes]
+    if score < AVOID_BELOW:
+        learned += [f"[AVOID] {mistake}" for mistake in entry.mistakes]
+    rules = list(memory["task_rules"].get(task, []))
+    add_texts(rules, learned, limits.TRAINING_RULES_PER_TASK)
+    memory["task_rules"][task] = rules
+    _bound_tasks(memory, task)
+
+
+def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
+    """Adds what another memory has come to: as if its episodes were added one by one, but for what its bounds cut off."""
+    before = memory["total_episodes"]
+    for field, count in part.get("skipped", {}).items():
+        skipped = memory.setdefault("skipped", {})
+        skipped[field] = skipped.get(field, 0) + count
+    for task, older in part.get("older_scores", {}).items():
+        add_scores(memory, task, part["score_history"][task])
+        add_older(memory, task, older["count"], [older["sum"]])
+    for task in part["score_history"].keys() - part.get("older_scores", {}).keys():
+        add_scores(memory, task, part["score_history"][task])
+    memory["total_episodes"] += part["total_episodes"]
+    memory["episode_log"] += map(dict, part["episode_log"])
+    del memory["episode_log"][: -limits.TRAINING_EPISODES_UNSAVED_MAX]
+    for name in ("mistakes", "successes"):
+        add_texts(memory[name], part[name], limits.TRAINING_LESSONS_MAX)
+    for task, rules in part["task_rules"].items():
+        add_texts(memory["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK)
+        _bound_tasks(memory, task)
+    for card in part["mistake_cards"]:
+        _add_counted(memory["mistake_cards"], card, before)
+    keep_best_cards(memory["mistake_cards"])
+
+
+def _add_counted(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> None:
+    moved = {name: before + card[name] for name in ("first_seen_episode", "last_seen_episode")}
+    place = find_card(cards, card)
+    if place is not None:
+        seen = {"seen_count": cards[place]["seen_count"] + card["seen_count"], "last_seen_episode": moved["last_seen_episode"]}
+        cards[place] = _seen_again(cards[place], card, seen)
+        return
+    cards.append({**card, **moved})
+
+
+def add_texts(texts: list[Any], new: Iterable[str], most: int) -> None:
+    texts += [text for text in dict.fromkeys(new) if text and text not in texts]
+    del texts[:-most]
+
+
+def add_scores(memory: AgentMemory, task: str, new: list[float]) -> None:
+    scores = [*memory["score_history"].get(task, []), *new]
+    dropped, memory["score_history"][task] = scores[: -limits.TRAINING_SCORES_MAX], scores[-limits.TRAINING_SCORES_MAX :]
+    if dropped:
+        add_older(memory, task, len(dropped), dropped)
+
+
+def add_older(memory: AgentMemory, task: str, count: int, scores: Iterable[float]) -> None:
+    sums = memory.setdefault("older_scores", {})
+    known = sums.get(task, {"count": 0, "sum": 0.0})
+    sums[task] = {"count": known["count"] + count, "sum": sum(scores, known["sum"])}
+
+
+def score_total(memory: AgentMemory, task: str) -> tuple[float, int]:
+    """Sum and number of all scores of a task. The sum is the very one that adding all of them in turn gives."""
+    scores = memory["score_history"].get(task, [])
+    older = memory.get("older_scores", {}).get(task) or {"count": 0, "sum": 0.0}
+    return sum(scores, older["sum"]), older["count"] + len(scores)
+
+
+def card_rank(card: dict[str, Any]) -> tuple[int, int]:
+    return whole(card.get("seen_count"), 0), whole(card.get("last_seen_episode"), 0)
+
+
+def card_key(card: dict[str, Any]) -> tuple[Any, ...]:
+    """Cards with the same are one card."""
+    said = card.get
+    return said("mistake_type"), said("task_id"), said("worker_id") or "", said("correct_decision") or ""
+
+
+def find_card(cards: list[dict[str, Any]], card: dict[str, Any]) -> int | None:
+    """Where the same card is."""
+    key = card_key(card)
+    return next((place for place, known in enumerate(cards) if card_key(known) == key), None)
+
+
+def _add_card(memory: AgentMemory, card: dict[str, Any]) -> None:
+    """Counts a card that is known by its type, task, worker and right decision, or adds it."""
+    cards, now = memory["mistake_cards"], memory["total_episodes"]
+    place = find_card(cards, card)
+    if place is not None:
+        seen = {"seen_count": whole(cards[place].get("seen_count"), 1) + 1, "last_seen_episode": now}
+        cards[place] = _seen_again(cards[place], card, seen)
+        return
+    cards.append({**card, "seen_count": 1, "first_seen_episode": now, "last_seen_episode": now})
+    keep_best_cards(cards)
+
+
+def _seen_again(known: dict[str, Any], card: dict[str, Any], seen: dict[str, int]) -> dict[str, Any]:
+    return {**known, **seen, "evidence": card["evidence"] or known.get("evidence", ""), "lesson": card["lesson"]}
+
+
+def keep_best_cards(cards: list[dict[str, Any]]) -> None:
+    cards.sort(key=card_rank, reverse=True)
+    del cards[limits.TRAINING_CARDS :]
+
+
+def _bound_tasks(memory: AgentMemory, task: str) -> None:
+    """Over the bound, the task that came first of those without a recent episode makes room. Only a memory with that many
+    tasks pays for the look."""
+    history, rules = memory["score_history"], memory["task_rules"]
+    if max(len(history), len(rules)) <= limits.TRAINING_TASKS_MAX:
+        return
+    recent = {episode.get("task_id") for episode in memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]} | {task}
+    for known in [name for name in dict.fromkeys([*history, *rules]) if name not in recent]:
+        if max(len(history), len(rules)) <= limits.TRAINING_TASKS_MAX:
+            return
+        for per_task in (history, rules, memory.get("older_scores", {})):
+            per_task.pop(known, None)
+
+
+# --- consolidation without a model --------------------------------------------------------------------------------------
+
+
+def high_score_rules(memory: AgentMemory) -> list[str]:
+    return [
+        f"[HIGH SCORE {episode['score']:.2f}] {str(episode['summary'])[:120]}"
+        for episode in memory["episode_log"]
+        if episode.get("score", 0.0) >= WORKS_FROM and episode.get("summary")
+    ]
+
+
+def add_global_rules(memory: AgentMemory, new: Iterable[str]) -> None:
+    rules = memory["global_rules"]
+    rules[:] = list(dict.fromkeys([*rules, *new]))[-2 * limits.TRAINING_RULES_PER_TASK :]
+
+
+# --- what was there before ----------------------------------------------------------------------------------------------
+
+
+def problem_of(data: object) -> str:
+    """Why this is no training memory; empty where it is one, of whatever age."""
+    return shape_problem(data) or (_content_problem(data) if isinstance(data, dict) else "")
+
+
+def shape_problem(data: object) -> str:
+    """The same at a glance: what a key holds, not what that holds."""
+    if not isinstance(data, dict):
+        return "it is not a JSON object"
+    for names, kind, what in ((_LISTS, list, "a list"), (_OBJECTS, dict, "an object")):
+        for name in names:
+            if not isinstance(data.get(name), kind | None):
+                return f"{name} is not {what}"
+    total = data.get("total_episodes")
+    return "" if total is None or (isinstance(total, int) and total >= 0) else "total_episodes is not a count"
+
+
+def _content_problem(data: AgentMemory) -> str:
+    history, log = data.get("score_history") or {}, data.get("episode_log") or []
+    for name in ("task_rules", "score_history"):
+        if not all(isinstance(value, list) for value in (data.get(name) or {}).values()):
+            return f"{name} holds something other than lists"
+    for name in ("episode_log", "mistake_cards"):
+        if not all(isinstance(value, dict) for value in data.get(name) or []):
+            return f"{name} holds something other than objects"
+    scores = [*(episode.get("score", 0.0) for episode in log), *chain.from_iterable(history.values())]
+    if not all(isinstance(score, int | float) for score in scores):
+        return "a score is not a number"
+    older = (data.get("older_scores") or {}).values()
+    if not all(isinstance(kept, dict) and {"count", "sum"} <= kept.keys() for kept in older):
+        return "older_scores holds something other than counts and sums"
+    return ""
+
+
+def upgrade(memory: AgentMemory) -> int:
+    """Brings a memory without a problem up to date, in place: keys that are missing, a time of consolidation as text, cards
+    without counts, lists over their bounds. Returns how many scores were dropped because they are not finite."""
+    known = sum(len(scores) for scores in (memory.get("score_history") or {}).values())
+    for name, value in empty().items():
+        if memory.get(name) is None:
+            memory[name] = value
+    if known and not memory["total_episodes"]:
+        memory["total_episodes"] = known
+    if not isinstance(memory["last_consolidated_at"], int | float):
+        memory["last_consolidated_at"] = None
+    for card in memory["mistake_cards"]:
+        card["seen_count"] = whole(card.get("seen_count"), 1)
+        for name in ("first_seen_episode", "last_seen_episode"):
+            card[name] = whole(card.get(name), 0)
+    dropped = 0
+    for task, scores in memory["score_history"].items():
+        finite = [score for score in scores if math.isfinite(score)]
+        dropped += len(scores) - len(finite)
+        scores[:] = finite
+        add_scores(memory, task, [])
+    log = memory["episode_log"]
+    log[:] = [episode for episode in log if math.isfinite(episode.get("score", 0.0))]
+    for name in ("mistakes", "successes"):
+        del memory[name][: -limits.TRAINING_LESSONS_MAX]
+    return dropped
+
+
+def whole(value: object, otherwise: int) -> int:
+    """A count that somebody else may have written."""
+    try:
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError, OverflowError):
+        return otherwise

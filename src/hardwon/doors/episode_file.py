@@ -1,0 +1,192 @@
+"""The file of a training memory: read whole, replaced whole, one writer at a time, and never overwritten where it cannot be
+read."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import random
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from hardwon import limits
+from hardwon.doors.episode_dict import AgentMemory, problem_of, upgrade
+from hardwon.errors import BusyError, HardwonError, InvalidInputError, PlaceError
+from hardwon.store import files
+
+_LOCK_MODE: Final = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_NAME_BYTES_MAX: Final = 4096
+
+
+class UnreadableError(HardwonError):
+    """The content is no training memory. The message says why; the file is as it was."""
+
+
+# --- content --------------------------------------------------------------------------------------------------------------
+
+
+def encoded(memory: AgentMemory) -> bytes:
+    """As JSON with two blanks of indentation. All of it is ASCII: programs that read it may not expect UTF-8."""
+    try:
+        return to_json(memory, indent=2, ensure_ascii=True, inf_nan_mode="constants")
+    except (PydanticSerializationError, UnicodeEncodeError):
+        pass
+    try:
+        return json.dumps(memory, indent=2).encode()  # lone surrogates, which a caller may have put in by hand
+    except (TypeError, ValueError, RecursionError) as error:
+        allowed = f"what JSON can hold ({error}); take out what was put in by hand"
+        raise InvalidInputError.one("memory", memory, allowed) from None
+
+
+def decoded(content: bytes) -> tuple[AgentMemory, int]:
+    """The memory, brought up to date, and how many scores were dropped for that. Raises `UnreadableError`."""
+    data = _parsed(content)
+    if problem := problem_of(data):
+        raise UnreadableError(problem)
+    return data, upgrade(data)
+
+
+def _parsed(content: bytes) -> Any:
+    if len(content) > limits.TRAINING_FILE_BYTES_MAX:
+        raise UnreadableError(f"it is larger than {limits.TRAINING_FILE_BYTES_MAX} bytes")
+    try:
+        return from_json(content)
+    except ValueError:
+        pass
+    try:
+        return json.loads(content)  # other encodings, byte-order marks, lone surrogates
+    except (ValueError, RecursionError) as error:
+        why = "its values are nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise UnreadableError(f"it is not JSON: {why}") from None
+
+
+# --- one writer at a time -------------------------------------------------------------------------------------------------
+
+
+class Locked:
+    """A file whose lock this process holds."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self._lock = lock
+
+    def read(self) -> bytes | None:
+        return read(self.path)
+
+    def set_aside(self) -> Path:
+        """Gives the file a name of its own, and never one that is taken. Returns it."""
+        at = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        aside = self.path.with_name(f"{self.path.name}.unreadable-{at}-{secrets.token_hex(3)}")
+        try:
+            files.publish(self.path, aside)
+        except OSError as error:
+            raise PlaceError(
+                f"{self.path} cannot be read as a training memory and could not be moved aside ({error.strerror or error}). "
+                "It was left as it is: move it away, or choose another path"
+            ) from error
+        return aside
+
+    def write(self, content: bytes) -> None:
+        """Replaces the file in one step, durably. The lock file holds the name of what is being written, so that the next
+        writer clears away what a killed one left."""
+        temporary = files.temporary_beside(self.path)
+        try:
+            os.pwrite(self._lock, temporary.name.encode(), 0)
+            with files.create(temporary) as file:
+                if self.path.exists():  # who could read it before still can
+                    os.fchmod(file.fileno(), stat.S_IMODE(self.path.stat().st_mode))
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path)
+            files.sync(self.path.parent)
+        except OSError as error:
+            raise files.disk_error(error, self.path) from error
+        finally:
+            files.remove(temporary)
+            with suppress(OSError):
+                os.ftruncate(self._lock, 0)
+
+    def clear_leftovers(self) -> None:
+        left = os.pread(self._lock, _NAME_BYTES_MAX, 0).decode(errors="replace")
+        if left.startswith(f".{self.path.name}.") and left.endswith(".part") and "/" not in left:
+            files.remove(self.path.with_name(left))
+        if left:
+            os.ftruncate(self._lock, 0)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[Locked]:
+    """Holds the file's lock, which the kernel takes back from a process that dies. The folder is made where it is missing."""
+    try:
+        files.make_folder(path.parent)
+        lock = _taken(path.with_name(f".{path.name}.lock"))
+    except OSError as error:
+        raise files.disk_error(error, path) from error
+    try:
+        held = Locked(path, lock)
+        held.clear_leftovers()
+        yield held
+    finally:
+        os.close(lock)
+
+
+def _taken(lock: Path) -> int:
+    deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
+    while True:
+        handle = os.open(lock, _LOCK_MODE, files.FILE_MODE)
+        try:
+            if _locks(handle, deadline) and _is_still(lock, handle):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+        if time.monotonic() > deadline:
+            waited_s = limits.BUSY_TIMEOUT_MS // 1000
+            raise BusyError(f"{lock} was held by another process for {waited_s} s; nothing was changed, try again")
+
+
+def _locks(handle: int, deadline: float) -> bool:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(random.uniform(limits.TRAINING_LOCK_WAIT_MAX_S / 10, limits.TRAINING_LOCK_WAIT_MAX_S))
+
+
+def _is_still(lock: Path, handle: int) -> bool:
+    """Whether the name still leads to what was locked: somebody may have cleared the folder in between."""
+    try:
+        found = lock.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    ours = os.fstat(handle)
+    return (found.st_dev, found.st_ino) == (ours.st_dev, ours.st_ino)
+
+
+def read(path: Path) -> bytes | None:
+    """The file's bytes; None where there is none. It is replaced whole, so that no lock is needed to read it."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise PlaceError(f"{path} is no regular file: choose another path for the training memory")
+        with path.open("rb") as file:
+            return file.read(limits.TRAINING_FILE_BYTES_MAX + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PlaceError(
+            f"{path} cannot be read ({error.strerror or error}): check who owns the file and its folder"
+        ) from error

@@ -1,0 +1,303 @@
+"""A training memory knows what was recorded into it since it was loaded or saved, so that saving adds just that to whatever
+others saved meanwhile.
+
+The memory is a plain dict. What it knows beyond its keys hangs on its `episode_log`, a list that carries a `History`: it goes
+along with `dict(memory)`, `{**memory}`, `copy.deepcopy` and pickling. Only JSON leaves it behind: what comes back from there
+into the process it was made in is known by its episodes; for the rest there is `episode_merge.adopt`.
+
+Every recorded episode is one object (`Recorded`) that knows the files it is in. Copies in one process share it, so that
+whichever copy is saved first adds it, and no other does. Where a fork or pickle takes it into another process it is numbered
+first, and the file tells how far it has the numbers of this history.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from hardwon import limits
+from hardwon.doors.episode_dict import AgentMemory, Entry, add, add_sum, empty
+from hardwon.doors.episode_file import decoded, encoded
+from hardwon.doors.episode_merge import adopt, by_hand
+from hardwon.fields import new_id
+
+EMPTY = encoded(empty())
+guard = threading.RLock()
+"""Held while a memory is changed, saved, or forked: one for all of them, because copies share what they know."""
+
+
+@dataclass(eq=False, slots=True)
+class Recorded:
+    """One call of `record_episode`, or the sum of many. `saved` are the files it is in; `number` is its history's name and its
+    own place there, where another process may have it too."""
+
+    entry: Entry | AgentMemory
+    number: tuple[str, int] | None = None
+    saved: set[str] = field(default_factory=set)
+
+    @property
+    def episodes(self) -> int:
+        if isinstance(self.entry, Entry):
+            return int(self.entry.log is not None)
+        return int(self.entry["total_episodes"])
+
+    @property
+    def last_logged(self) -> list[dict[str, Any]]:
+        if isinstance(self.entry, Entry):
+            return [self.entry.log] if self.entry.log else []
+        return list(self.entry["episode_log"][-1:])
+
+    def add_to(self, memory: AgentMemory) -> None:
+        if isinstance(self.entry, Entry):
+            add(memory, self.entry)
+        else:
+            add_sum(memory, self.entry)
+
+
+class Base(NamedTuple):
+    """A state that the memory was in: its content, and how many calls were recorded before it."""
+
+    content: bytes
+    total: int
+    position: int
+
+
+class History:
+    """What was recorded since the memory was in one of its bases: those it shares with files, and the latest of all."""
+
+    def __init__(self, content: bytes, total: int, place: str | None = None) -> None:
+        self.latest = Base(content, total, 0)
+        self.bases = {place: self.latest} if place is not None else {}
+        self._recorded: list[Recorded] = []
+        self._forgotten = 0
+        self._name = ""
+        _living.add(self)
+
+    def append(self, entry: Entry) -> None:
+        self._recorded.append(Recorded(entry))
+        if len(self._recorded) > limits.TRAINING_PENDING_MAX:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        """Files that were not saved to for so long are looked at like any other when it comes to it. What the latest base
+        lacks is needed; the older half of it as a sum."""
+        self.bases = {place: base for place, base in self.bases.items() if base.position == self.latest.position}
+        self._forget(self.latest.position)
+        half = limits.TRAINING_PENDING_MAX // 2
+        if len(self._recorded) > half:
+            self._recorded[:half] = [_sum_of(self._recorded[:half])]
+            self._forgotten += half - 1
+            self.latest = self.latest._replace(position=self._forgotten)
+            self.bases = dict.fromkeys(self.bases, self.latest)
+
+    def _forget(self, before: int) -> None:
+        del self._recorded[: before - self._forgotten]
+        self._forgotten = before
+
+    def since(self, base: Base) -> list[Recorded]:
+        return self._recorded[base.position - self._forgotten :]
+
+    def is_now(self, content: bytes, total: int, place: str) -> None:
+        """The memory and the file have this content."""
+        self.latest = Base(content, total, self._forgotten + len(self._recorded))
+        self.bases.pop(place, None)
+        self.bases[place] = self.latest
+        for oldest in list(self.bases)[: -limits.TRAINING_PLACES_MAX]:
+            del self.bases[oldest]
+        self._forget(min(base.position for base in self.bases.values()))
+
+    def twin_of(self, copy: AgentMemory) -> History | None:
+        """What a copy that went through JSON left behind, where it was made of this memory since its latest base: that many
+        episodes, and the last is the same."""
+        missing, log = copy["total_episodes"] - self.latest.total, copy["episode_log"]
+        if missing < 0 or not log:
+            return None
+        held = self.since(self.latest)
+        count, last = 0, None
+        while missing > 0 and count < len(held):
+            missing -= held[count].episodes
+            last = held[count].last_logged or last
+            count += 1
+        if last is None and not missing:
+            last = decoded(self.latest.content)[0]["episode_log"][-1:]
+        if missing or last != log[-1:]:
+            return None
+        twin = deepcopy(self)
+        del twin._recorded[len(self._recorded) - len(held) + count :]
+        return twin
+
+    def share(self) -> None:
+        """Before another process gets a copy."""
+        unnumbered = [(n, each) for n, each in enumerate(self._recorded, self._forgotten) if each.number is None]
+        if unnumbered:
+            self._name = self._name or new_id()
+            for n, each in unnumbered:
+                each.number = self._name, n
+
+    def begin_anew(self) -> None:
+        """In the copy: what it records from now on is not what the original records."""
+        self._name = ""
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> History:
+        with guard:
+            twin = History.__new__(History)
+            twin.__setstate__(self._state())
+            return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        with guard:
+            self.share()
+            return self._state()
+
+    def _state(self) -> dict[str, Any]:
+        return {**self.__dict__, "_recorded": list(self._recorded), "bases": dict(self.bases)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.begin_anew()
+        _living.add(self)
+
+
+def _sum_of(recorded: list[Recorded]) -> Recorded:
+    total = empty()
+    for each in recorded:
+        each.add_to(total)
+    return Recorded(total, recorded[-1].number, set.intersection(*(each.saved for each in recorded)))
+
+
+class EpisodeLog(list[dict[str, Any]]):
+    """The `episode_log` of a memory that knows where it came from. A list in every other way."""
+
+    __slots__ = ("history",)
+    history: History
+
+    def __copy__(self) -> EpisodeLog:
+        return with_history(self, deepcopy(self.history))
+
+
+def with_history(log: Iterable[dict[str, Any]], history: History) -> EpisodeLog:
+    made = EpisodeLog(log)
+    made.history = history
+    return made
+
+
+def history_of(memory: AgentMemory) -> History:
+    """Where the memory left it behind, the one it had if that can be told; else one that begins now."""
+    log = memory["episode_log"]
+    if not isinstance(log, EpisodeLog) or not hasattr(log, "history"):
+        twins = (history.twin_of(memory) for history in list(_living))
+        found = next((twin for twin in twins if twin), None) or History(encoded(memory), memory["total_episodes"])
+        log = memory["episode_log"] = with_history(log, found)
+    return log.history
+
+
+def last_seen(memory: AgentMemory, place: str) -> bytes | None:
+    """What a file held when the memory was last loaded from it, or saved to it."""
+    base = history_of(memory).bases.get(place)
+    return base.content if base else None
+
+
+# --- what is saved --------------------------------------------------------------------------------------------------------
+
+
+class Plan(NamedTuple):
+    """What is about to be saved. `merged` says that it holds what others saved."""
+
+    memory: AgentMemory
+    merged: bool
+
+
+def plan(memory: AgentMemory, place: str, found: bytes | None) -> Plan:
+    """What belongs in a file in which this was found. Changes nothing."""
+    history = history_of(memory)
+    base = history.bases.get(place)
+    start = base or history.latest
+    pending = history.since(start)
+    mine = dict(memory)
+    mine["episode_log"] = memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]
+    # A shallow copy of the dict shares its lists, and what was recorded, but not this number.
+    mine["total_episodes"] = max(mine["total_episodes"], start.total + sum(each.episodes for each in pending))
+    if found is None or (base and found == base.content):
+        _note_shared(mine, pending)
+        return Plan(mine, merged=False)
+    kept, _ = decoded(found)
+    before, _ = decoded(start.content)
+    if base is None and start.content != EMPTY:
+        kept = adopt(kept, decoded(start.content)[0])
+    shared = kept.get("shared_episodes", {})
+    new = [each for each in pending if place not in each.saved and not _is_among(shared, each)]
+    for each in new:
+        each.add_to(kept)
+    for each in pending:
+        each.add_to(before)
+    _note_shared(kept, new)
+    for either in (before, kept):
+        del either["episode_log"][: -limits.TRAINING_EPISODES_STORED]
+    return Plan(by_hand(before, mine, kept), merged=True)
+
+
+def _is_among(shared: dict[str, int], recorded: Recorded) -> bool:
+    return recorded.number is not None and recorded.number[1] < shared.get(recorded.number[0], 0)
+
+
+def _note_shared(memory: AgentMemory, recorded: Iterable[Recorded]) -> None:
+    marks = dict(memory.get("shared_episodes", {}))
+    for each in recorded:
+        if each.number is not None:
+            name, number = each.number
+            marks[name] = max(marks.pop(name, 0), number + 1)
+    if marks:
+        memory["shared_episodes"] = dict(list(marks.items())[-limits.TRAINING_SHARED_MAX :])
+
+
+def settle(memory: AgentMemory, planned: Plan, content: bytes, place: str) -> None:
+    """The plan is in the file. Doing this twice does no harm."""
+    history = history_of(memory)
+    for recorded in history.since(history.bases.get(place) or history.latest):
+        recorded.saved.add(place)
+    total = planned.memory["total_episodes"]
+    if planned.merged:
+        # The lists are new. Who shares the old ones keeps what it knows about them.
+        history = History(content, total, place)
+        for name in memory.keys() - planned.memory.keys():
+            del memory[name]
+        memory.update(planned.memory)
+        memory["episode_log"] = with_history(memory["episode_log"], history)
+    else:
+        memory.update({name: value for name, value in planned.memory.items() if name != "episode_log"})
+        del memory["episode_log"][: -limits.TRAINING_EPISODES_STORED]
+        history.is_now(content, total, place)
+
+
+# --- forks ------------------------------------------------------------------------------------------------------------------
+
+_living: weakref.WeakSet[History] = weakref.WeakSet()
+
+
+class _Fork:
+    held = False
+
+    def before(self) -> None:
+        """The child gets a copy of everything that is not saved yet; and no fork happens in the middle of a save, whose lock
+        the child would go on holding."""
+        self.held = guard.acquire(timeout=limits.FORK_WAIT_S)
+        for history in list(_living):
+            history.share()
+
+    def after(self) -> None:
+        if self.held:
+            guard.release()
+
+    def after_in_child(self) -> None:
+        for history in list(_living):
+            history.begin_anew()
+        self.after()
+
+
+_fork = _Fork()
+os.register_at_fork(before=_fork.before, after_in_parent=_fork.after, after_in_child=_fork.after_in_child)

@@ -1,0 +1,170 @@
+"""Whether the memory helps: the figures, and what they are taken from."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clocks import START, Clock
+from hardwon import Memory, limits
+from hardwon.errors import InvalidInputError
+from hardwon.learn.compare import Comparison, Scored, compare, difference, student
+
+scores = st.lists(st.floats(0, 1), min_size=2, max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "expected"), [(1, 12.7062), (2, 4.30265), (5, 2.570582), (10, 2.228139), (30, 2.042272), (1e7, 1.959964)]
+)
+def test_students_distribution_is_the_one_of_the_tables(degrees: float, expected: float) -> None:
+    assert student(degrees) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_interval_of_one_task_is_welchs() -> None:
+    on, off = [0.5, 0.6, 0.7, 0.8, 0.9, 0.7, 0.7, 0.6, 0.8], [0.1, 0.3, 0.5, 0.7]
+    found = difference([(on, off)])
+    assert found is not None
+    gained, (low, high) = found
+    variances = [sum((x - sum(part) / len(part)) ** 2 for x in part) / (len(part) - 1) for part in (on, off)]
+    errors = [variance / len(part) for variance, part in zip(variances, (on, off), strict=True)]
+    degrees = sum(errors) ** 2 / (errors[0] ** 2 / (len(on) - 1) + errors[1] ** 2 / (len(off) - 1))
+    assert gained == pytest.approx(0.3)
+    assert high - gained == pytest.approx(student(degrees) * math.sqrt(sum(errors)))
+    assert gained - low == pytest.approx(high - gained)
+    assert 3 < degrees < 4, "the noisy side decides, not the number of all episodes"
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
+    rng = random.Random(11)
+    held = 0
+    for _ in range(2_000):
+        tasks = []
+        for hard in (0.2, 0.6):
+            on = [min(1.0, max(0.0, rng.gauss(hard + 0.1, 0.08))) for _ in range(6)]
+            off = [min(1.0, max(0.0, rng.gauss(hard, 0.04))) for _ in range(9)]
+            tasks.append((on, off))
+        found = difference(tasks)
+        assert found is not None
+        held += found[1][0] <= 0.1 <= found[1][1]
+    assert 0.93 <= held / 2_000 <= 0.97
+
+
+@given(scores, scores)
+def test_the_difference_lies_in_its_interval_and_turns_round(on: list[float], off: list[float]) -> None:
+    there, back = difference([(on, off)]), difference([(off, on)])
+    assert there is not None
+    assert back is not None
+    gained, (low, high) = there
+    assert -1 <= low <= gained <= high <= 1
+    assert back[0] == pytest.approx(-gained, abs=1e-12)
+    assert back[1] == pytest.approx((-high, -low), abs=1e-9)
+
+
+def test_an_unequal_mix_of_tasks_makes_no_difference() -> None:
+    """The memory was mostly on at the hard task; within each task it helps."""
+    scored = [Scored("hard", 0.3 + n % 3 / 100, True) for n in range(40)] + [Scored("hard", 0.2, False) for _ in range(4)]
+    scored += [Scored("easy", 0.9 + n % 3 / 100, True) for n in range(4)] + [Scored("easy", 0.8, False) for _ in range(40)]
+    found = compare(scored)
+    assert found.on.mean is not None
+    assert found.off.mean is not None
+    assert found.on.mean < found.off.mean
+    assert found.difference == pytest.approx(0.11, abs=0.005)
+    assert found.helps
+
+
+def test_too_few_to_compare() -> None:
+    assert compare([]) == Comparison((0, None), (0, None), None, None, {})  # type: ignore[arg-type]
+    one_each = compare([Scored("t", 0.1, False), Scored("t", 0.9, True)])
+    assert (one_each.difference, one_each.interval, one_each.helps) == (None, None, False)
+    assert str(one_each) == (
+        "with memory: mean 0.900 of 1 episode; without memory: mean 0.100 of 1 episode; too few to compare"
+    )
+    apart = compare([Scored("a", 0.1, False)] * 5 + [Scored("b", 0.9, True)] * 5)
+    assert apart.difference is None, "two tasks that were never done both ways"
+
+
+def test_runs_count_once() -> None:
+    rng = random.Random(2)
+    scored = []
+    for on in (True, False):
+        for run in range(4):
+            luck = rng.gauss(0.5, 0.15)
+            scored += [Scored("t", min(1.0, max(0.0, luck + rng.gauss(0, 0.01))), on, f"{on}{run}") for _ in range(50)]
+    by_episode, by_run = compare(scored), compare(scored, by_run=True)
+    assert by_episode.difference == pytest.approx(by_run.difference)
+    assert by_episode.interval is not None
+    assert by_run.interval is not None
+    width = by_run.interval[1] - by_run.interval[0]
+    assert width > 4 * (by_episode.interval[1] - by_episode.interval[0]), "four runs, not two hundred attempts"
+    unnamed = [each._replace(run="") for each in scored]
+    assert compare(unnamed, by_run=True).interval == by_episode.interval, "an episode of no run stands for itself"
+
+
+# --- asked of a memory ------------------------------------------------------------------------------------------
+
+
+def test_an_episode_that_names_what_it_recalled_had_the_memory(memory: Memory) -> None:
+    fact = memory.record_fact("The flag is needed.", "solution")
+    for number in range(6):
+        memory.record_episode("t", 0.8 + number % 2 / 10, recalled=[fact.id] if number else [])
+        memory.record_episode("t", 0.3 + number % 2 / 10)
+    memory.record_episode("other", 0.0)
+    found = memory.compare("t")
+    assert (found.on.episodes, found.off.episodes) == (6, 6)
+    assert found.on.mean == pytest.approx(0.85)
+    assert found.off.mean == pytest.approx(0.35)
+    assert found.difference == pytest.approx(0.5)
+    assert found.helps
+    assert found.curves == {"t": ((0.8, 0.9) * 3, (0.3, 0.4) * 3)}
+    assert str(found).endswith("difference +0.500, 95 % interval +0.430 to +0.570")
+    assert list(memory.compare().curves) == ["t", "other"]
+    assert memory.compare().off.episodes == 7
+
+
+def test_by_tag_and_by_other_filters(memory: Memory) -> None:
+    for number in range(4):
+        memory.record_episode("t", 0.6 + number / 100, tags=["memory on"], author="ann")
+        memory.record_episode("t", 0.5 + number / 100, author="ann")
+        memory.record_episode("t", 0.1, tags=["memory on"], author="bob", timestamp=START - timedelta(days=9))
+    found = memory.compare("t", tag="memory on", author="ann")
+    assert (found.on.episodes, found.off.episodes) == (4, 4)
+    assert found.difference == pytest.approx(0.1)
+    assert memory.compare("t", tag="memory on").on.episodes == 8
+    assert memory.compare("t", tag="memory on", until=START).on.episodes == 4
+    assert memory.compare("t").on.episodes == 0
+
+
+def test_curves_are_in_the_order_of_time_and_bounded(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(tmp_path, clock=clock, consolidate_every=0) as memory:
+        for number in (3, 1, 2, 5, 4):
+            memory.record_episode("t", number / 10, timestamp=START + timedelta(hours=number))
+        assert memory.compare("t").curves["t"].off == (0.1, 0.2, 0.3, 0.4, 0.5)
+        monkeypatch.setattr(limits, "CURVE_SCORES_MAX", 2)
+        assert memory.compare("t").curves["t"].off == (0.4, 0.5)
+        monkeypatch.setattr(limits, "PAGE_ROWS", 2)
+        monkeypatch.setattr(limits, "COMPARED_EPISODES_MAX", 3)
+        newest = memory.compare("t").off
+        assert newest.episodes == 3
+        assert newest.mean == pytest.approx(0.4)
+
+
+def test_what_does_not_count_is_not_compared(memory: Memory) -> None:
+    kept = [memory.record_episode("t", 0.5, author=author) for author in ("ann", "ann", "eve", "eve")]
+    memory.archive(kept[0].id, "stale")
+    memory.rollback("eve")
+    assert memory.compare("t").off.episodes == 1
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"task_id": 5}, {"tag": 5}, {"by_run": "yes"}, {"kind": "fact"}, {"colour": "red"}, {"since": "yesterday"}]
+)
+def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInputError):
+        memory.compare(**wrong)
