@@ -1,7 +1,6 @@
 """Experience memory for AI agents: what was tried, how it turned out, and what to do next time."""
 
 from hardwon.errors import HardwonError as HardwonError
-from hardwon.learn.compare import Comparison as Comparison
 from hardwon.learn.confidence import Odds as Odds
 from hardwon.learn.failures import failure_hash as failure_hash
 from hardwon.learn.patterns import Pattern as Pattern
@@ -46,7 +45,6 @@ __all__ = [
     "CallableEmbedder",
     "Card",
     "ChatModel",
-    "Comparison",
     "Context",
     "Decision",
     "EndpointEmbedder",

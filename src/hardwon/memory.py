@@ -38,7 +38,6 @@ from hardwon.govern.lifecycle import check_transition, effective_validation
 from hardwon.govern.redaction import redact, redact_json
 from hardwon.intake import Envelope
 from hardwon.knowledge import Knowledge
-from hardwon.learn.compare import Comparison, compare
 from hardwon.learn.confidence import Odds
 from hardwon.learn.lessons import DAY_US
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
@@ -78,7 +77,6 @@ from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
 from hardwon.recall.searchable import searchable_text
 from hardwon.recall.tokens import count_tokens
-from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection, hotspots_of, reflect_on, topology_of
 from hardwon.recalling import Context, Recaller
 from hardwon.recorder import EpisodeRecorder, TrajectoryRecorder
 from hardwon.reports import (
@@ -102,7 +100,9 @@ from hardwon.store.tree_index import Tree, TreeIndex
 from hardwon.upkeep import batches, derive_again, happen, really_conflicting, refresh_status
 
 if TYPE_CHECKING:
+    from hardwon.learn.compare import Comparison
     from hardwon.mirroring import Mirror, Planting
+    from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection
 
 _log = logging.getLogger("hardwon")
 
@@ -613,14 +613,20 @@ class Memory:
 
     def topology(self) -> Branch:
         """What lies where: experiences by outcome, tool and the key that the two require; with a tree, its folders."""
+        from hardwon.recall.topology import topology_of  # importing takes its time, and few ask
+
         return topology_of(self._folder_counts(), Path(self.location).parent.name)
 
     def hotspots(self, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX) -> list[Hotspot]:
         """Where experiences pile up: places that hold at least this share of what lies above them, the largest first."""
+        from hardwon.recall.topology import hotspots_of
+
         return hotspots_of(self.topology(), share, limit)
 
     def reflect(self) -> Reflection:
         """What the experiences add up to: totals, where failures and successes pile up, and sentences about them."""
+        from hardwon.recall.topology import reflect_on
+
         counts = self._folder_counts()
         newest = self._store.page(self.project, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True)
         return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
@@ -628,7 +634,8 @@ class Memory:
     def _folder_counts(self) -> list[FolderCount]:
         if self._mirror:
             return self._mirror.counts()
-        from hardwon.routing import Coherence  # with the rest of the tree: only whoever asks waits for it
+        from hardwon.recall.topology import FolderCount
+        from hardwon.routing import Coherence
 
         keys = sorted({route[0] for route in ROUTES.values() if route})
         router = Coherence()
@@ -724,6 +731,8 @@ class Memory:
         asked = Filters.of(self.project, {**filters, "task_id": task_id})
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
+        from hardwon.learn.compare import compare  # importing takes its time, and few ask
+
         return compare(self._known.scored(asked.altered(kind="episode"), tag), by_run=by_run)
 
     def decisions(self, action: Action | None = None, task_id: str | None = None, limit: int = 100) -> list[Decision]:

@@ -55,7 +55,6 @@ from hardwon.model import (
     Status,
     Trajectory,
 )
-from hardwon.routing import spelled
 
 DAY_US: Final = limits.DAY_US
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
@@ -331,6 +330,8 @@ def _keys_of_experience(record: Experience) -> Iterator[str]:
 
 def given_key(name: str, value: object) -> str:
     """Of experiences whose caller gave this key with this value, and that no folder of the tree tells so."""
+    from hardwon.routing import spelled  # few records have such keys, and importing takes its time
+
     said = spelled(value)
     return f"given:{key_of(name, _as_json(value) if said is None else said)}"
 
