@@ -126,7 +126,7 @@ def difference(tasks: Iterable[tuple[Sequence[float], Sequence[float]]]) -> tupl
             part = share * share * _spread(scores) / len(scores)
             variance += part
             degrees += part * part / (len(scores) - 1)
-    if variance <= 0:
+    if variance <= 0 or degrees <= 0:  # all alike, or so nearly that no number tells them apart
         return gained, (gained, gained)
     reach = student(variance * variance / degrees) * math.sqrt(variance)
     return gained, (max(gained - reach, -1.0), min(gained + reach, 1.0))
