@@ -135,7 +135,7 @@ class Mirror:
         self._listed: dict[str, int] = {}
         self._left: dict[str, tuple[Seen | None, str]] = {}
         self._warned: dict[str, str] = {}
-        self._payloads: dict[str, dict[str, Any]] = {}
+        self._payloads: dict[tuple[int, bytes], dict[str, Any]] = {}
         self._told = Synced()
 
     # --- an experience finds its place ------------------------------------------------------------------------------
@@ -692,6 +692,10 @@ class Mirror:
         places = index.files_of(record_ids)
         index.keep_forgotten(self._id_of(f"{folder}/{file.name}", file.digest) for folder, file in places)
 
+    def ids_of(self, found: Sequence[Match]) -> list[str]:
+        with self._reading() as index:
+            return [stored.id for _, stored in index.records([match.seq for match in found])]
+
     def earlier_versions(self, record_ids: Sequence[str]) -> list[str]:
         """What the same files said before they were edited."""
         with self._reading() as index:
@@ -727,25 +731,29 @@ class Mirror:
             asked = [match for match in found if match.folder in unsure]
             payloads = self.payloads(asked)
             sure += [match for match, payload in zip(asked, payloads, strict=True) if says(payload, unsure[match.folder])]
-            found = sorted(sure, key=lambda match: (match.at_us, match.id), reverse=True)
+            found = sorted(sure, key=lambda match: (match.at_us, match.seq), reverse=True)
         return found, {folder.id: folder.path for folder in folders}
 
     def payloads(self, found: Sequence[Match]) -> list[dict[str, Any]]:
-        """What the tree's own users are told of these, but for the paths. What was told before is remembered: a record never
-        changes."""
+        """What the tree's own users are told of these, but for the paths; nothing of one that was forgotten this very moment.
+        What was told before is remembered: a record never changes."""
         known = self._payloads
-        unknown = [match.seq for match in found if match.id not in known]
-        fresh: dict[str, dict[str, Any]] = {}
+        # By what the file says, too: the number of a record that was forgotten may be another's by now.
+        unknown = {match.seq: match.digest for match in found if (match.seq, match.digest) not in known}
+        fresh: dict[tuple[int, bytes], dict[str, Any]] = {}
         if unknown:
             with self._reading() as index:
-                fresh = {stored.id: quick_payload(sound_body(stored), "") for stored in index.bodies(unknown)}
+                kept = index.records(list(unknown))
+            fresh = {(seq, unknown[seq]): quick_payload(sound_body(stored), "") for seq, stored in kept}
             if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX:
                 known.clear()
-            known |= {each: payload for each, payload in islice(fresh.items(), limits.TREE_REMEMBERED_MAX) if is_flat(payload)}
+            known |= {key: payload for key, payload in islice(fresh.items(), limits.TREE_REMEMBERED_MAX) if is_flat(payload)}
         told = []
         for match in found:
-            payload = (fresh.get(match.id) or known[match.id]).copy()
-            payload["metadata"] = payload["metadata"].copy()
+            key = match.seq, match.digest
+            payload = (fresh.get(key) or known.get(key) or {}).copy()
+            if payload:
+                payload["metadata"] = payload["metadata"].copy()
             told.append(payload)
         return told
 

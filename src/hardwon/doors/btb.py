@@ -101,8 +101,9 @@ class MemoryEngine:
         paths = {folder: f"{root}/{path}/" for folder, path in folders.items()}
         told = self._tree.payloads(found)
         for match, payload in zip(found, told, strict=True):
-            payload["_path"] = paths[match.folder] + match.name
-        return told
+            if payload:
+                payload["_path"] = paths[match.folder] + match.name
+        return list(filter(None, told))
 
     def reflect(self) -> dict[str, Any]:
         """What the memories add up to: totals, where failures and successes pile up, the newest ones, and sentences."""
@@ -125,7 +126,7 @@ class MemoryEngine:
             raise InvalidInputError.one("pattern", ABSENT, "a glob, a time (before) or keys: what is to be forgotten")
         found, _ = self._find(pattern, intent)
         before_us = TIME_US_MAX if before is None else to_us(_moment(before))
-        ids = [match.id for match in found if match.at_us < before_us]
+        ids = self._tree.ids_of([match for match in found if match.at_us < before_us])
         if ids:
             self.memory.forget([*ids, *self._tree.earlier_versions(ids)])
         return len(ids)

@@ -135,6 +135,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         mtime_ns INTEGER NOT NULL,
         size INTEGER NOT NULL,
         digest BLOB NOT NULL,
+        at_us INTEGER NOT NULL,
         PRIMARY KEY (folder, name, seq, digest)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX tree_file_by_record ON tree_file (seq);

@@ -197,7 +197,7 @@ def fits_as_key(name: str) -> bool:
 
 def says(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether a memory has these keys with these values."""
-    said = {**payload["metadata"], **payload}
+    said = {**payload.get("metadata", {}), **payload}
     return all(name in said and _same_value(said[name], value) for name, value in wanted.items())
 
 

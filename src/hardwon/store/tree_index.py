@@ -8,7 +8,8 @@ GOING     its record was archived or forgotten; the file is still to be removed,
 PAST      a file that mirrored the record once, and that is gone, was moved, or said it in other words
 
 A record has at most one file that is not past. `mtime_ns` and `size` tell whether somebody touched a file since; `mtime_ns` is
-NOTHING_THERE where the file is not written yet, or is removed already. The row number of a forgotten record is negative.
+NOTHING_THERE where the file is not written yet, or is removed already. `at_us` is the record's time, so that finding need not
+ask the record. The row number of a forgotten record is negative.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
 _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
 _OPEN: Final = f"f.state IN ({DUE}, {GOING})"
-_BY_TIME: Final = itemgetter(6, 7)  # of a match: its time, then its record's id
+_BY_TIME: Final = itemgetter(7, 2)  # of a match: its time, then when it came in
 
 
 class Folder(NamedTuple):
@@ -53,7 +54,7 @@ class File(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A file that answers a question, and the time and id of the record it mirrors."""
+    """A file that answers a question, with the time of the record it mirrors."""
 
     folder: int
     name: str
@@ -61,8 +62,8 @@ class Match(NamedTuple):
     state: int
     mtime_ns: int
     size: int
+    digest: bytes
     at_us: int
-    id: str
 
 
 class Planted(NamedTuple):
@@ -213,9 +214,9 @@ class TreeIndex:
         """Adds files to the tree. One that mirrored the record before, and said the same, is that file again."""
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
         self._run_many(
-            "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest) VALUES (?1, ?2, "
-            "(SELECT seq FROM record WHERE project_id = ?8 AND id = ?3), ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET "
-            "state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size",
+            "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
+            "SELECT ?1, ?2, seq, ?4, ?5, ?6, ?7, at_us FROM record WHERE project_id = ?8 AND id = ?3 "
+            "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size",
             [(ids[file.folder], *file[1:], self._project) for file in files],
         )
 
@@ -237,7 +238,8 @@ class TreeIndex:
 
     def _insert(self, *row: Any) -> None:
         self._run(
-            "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest) VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
+            "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, at_us FROM record WHERE seq = ?3 "
             "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size",
             row,
         )
@@ -324,7 +326,8 @@ class TreeIndex:
         """Files and the records they mirror: everything in the folders of `whole`, and of each folder in `partly` what has all
         of the exact keys that stand beside it, as far as the name matches the glob `names` and the record's JSON has `saying`
         in it. Newest first."""
-        columns = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, r.at_us, r.id"
+        columns = f"{_FILE}, f.at_us"
+        record = "CROSS JOIN record r ON r.seq = f.seq " if saying is not None else ""
         narrowed, values = "", list[str | None]()
         if names is not None:
             narrowed, values = " AND f.name GLOB ?5", [names]
@@ -332,10 +335,9 @@ class TreeIndex:
             narrowed, values = f"{narrowed} AND instr(r.body, ?6) > 0", [*(values or [None]), saying]
         rows: list[Any] = []
         if whole:
-            # From the files to their records: the planner would rather go through all records.
             sql = (
-                f"SELECT {columns} FROM json_each(?4) j CROSS JOIN tree_file f ON f.folder = j.value "
-                f"CROSS JOIN record r ON r.seq = f.seq WHERE {_LIVE}{narrowed}"
+                f"SELECT {columns} FROM json_each(?4) j CROSS JOIN tree_file f ON f.folder = j.value {record}"
+                f"WHERE {_LIVE}{narrowed}"
             )
             rows += self._run(sql, (None, None, None, json.dumps(list(whole)), *values)).fetchall()
         folders_of_keys: dict[tuple[str, ...], list[int]] = {}
@@ -345,7 +347,7 @@ class TreeIndex:
             sql = (
                 f"SELECT {columns} FROM (SELECT seq FROM record_key WHERE project_id = ?1 AND key IN "
                 "(SELECT value FROM json_each(?2)) GROUP BY seq HAVING count(*) = ?3) k "
-                "CROSS JOIN tree_file f ON f.seq = k.seq CROSS JOIN record r ON r.seq = f.seq "
+                f"CROSS JOIN tree_file f ON f.seq = k.seq {record}"
                 f"WHERE f.folder IN (SELECT value FROM json_each(?4)) AND {_LIVE}{narrowed}"
             )
             given = (self._project, json.dumps(keys), len(set(keys)), json.dumps(folders), *values)
@@ -353,10 +355,11 @@ class TreeIndex:
         rows.sort(key=_BY_TIME, reverse=True)
         return list(map(Match._make, rows))
 
-    def bodies(self, seqs: Sequence[int]) -> list[Stored]:
-        """The records of these row numbers."""
-        sql = f"SELECT {_STORED} FROM json_each(?) j CROSS JOIN record r ON r.seq = j.value"
-        return [Stored(*row) for row in self._run(sql, (json.dumps(seqs),))]
+    def records(self, seqs: Sequence[int]) -> list[tuple[int, Stored]]:
+        """The records of these row numbers, with the numbers."""
+        sql = f"SELECT r.seq, {_STORED} FROM json_each(?) j CROSS JOIN record r ON r.seq = j.value"
+        rows: list[Any] = self._run(sql, (json.dumps(seqs),)).fetchall()
+        return [(row[0], Stored(*row[1:])) for row in rows]
 
     # --- what stays forgotten ---
 
