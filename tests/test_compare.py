@@ -169,3 +169,42 @@ def test_what_does_not_count_is_not_compared(memory: Memory) -> None:
 def test_a_wrong_question_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         memory.compare(**wrong)
+
+
+# --- from little ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("on", "off"),
+    [
+        ([1.0, 1.0], [0.0, 0.0]),
+        ([1.0, 1.0], [0.0, 0.01]),
+        ([1.0] * 3, [0.0] * 3),
+        ([0.0, 1e-81], [0.0, 0.0]),
+        ([0.3] * 3, [0.1] * 3),
+        ([0.3] * 9, [0.1] * 9),
+    ],
+)
+def test_little_is_not_enough_to_be_sure(on: list[float], off: list[float]) -> None:
+    found = compare([Scored("t", x, True) for x in on] + [Scored("t", x, False) for x in off])
+    assert found.interval is not None
+    assert found.interval[0] < 0 < found.interval[1]
+    assert not found.helps
+
+
+def test_what_is_always_so_is_believed_once_it_was_seen_often_enough() -> None:
+    for often, high, low in ((5, 1.0, 0.0), (40, 0.3, 0.1)):
+        found = compare([Scored("t", high, True)] * often + [Scored("t", low, False)] * often)
+        assert found.helps
+        assert found.interval is not None
+        assert found.interval[0] < high - low, "and not to the last digit"
+
+
+def test_coin_tosses_are_seldom_taken_for_help() -> None:
+    rng = random.Random(5)
+    for often in (2, 3, 4, 5, 8):
+        tosses = [
+            compare([Scored("t", float(rng.random() < 0.5), on) for on in (True, False) for _ in range(often)])
+            for _ in range(600)
+        ]
+        assert sum(each.helps for each in tosses) / 600 <= 0.045, often

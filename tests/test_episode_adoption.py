@@ -270,9 +270,9 @@ def test_adopting_twice_or_from_another_place_adds_nothing(memory: Memory, tmp_p
     for again in ("a.json", "b.json"):
         found = adopt(tmp_path / again, memory)
         assert (found.read, found.added, found.present, found.conflicting) == (8, 0, 8, [])
-    assert adopt(tmp_path / "b.json", memory, author="somebody else").added == 0
     assert counts(memory) == (7, 1)
     assert export_agent_memory(memory) == expected
+    assert adopt(tmp_path / "b.json", memory, author="somebody else").added == 8, "two sources are two"
 
 
 def test_two_memories_that_adopted_the_same_file_merge_to_the_same(tmp_path: Path) -> None:
@@ -622,7 +622,7 @@ def test_a_comparison_leaves_out_what_was_adopted(memory: Memory, adopted: str) 
         ({"mistakes": "guessed"}, "mistakes"),
         ({"task_rules": {"t": [None]}}, "task_rules.t.0"),
         ({"mistake_cards": [{"mistake_type": "early", "task_id": "t", "seen_count": -1}]}, "mistake_cards.0.seen_count"),
-        ({"mistake_cards": [{"mistake_type": "early", "task_id": "t", "worker_id": [1]}]}, "mistake_cards.0.worker_id"),
+        ({"mistake_cards": [{"mistake_type": [1], "task_id": "t"}]}, "mistake_cards.0.mistake_type"),
         ({"mistake_cards": [{"mistake_type": "early"}]}, "mistake_cards.0.task_id"),
         ({"total_episodes": "many"}, "total_episodes"),
         ({"older_scores": {"t": 5}}, "older_scores.t"),
@@ -729,3 +729,236 @@ def test_a_record_under_the_same_id_is_a_conflict_that_changes_nothing(memory: M
     assert (found.added, found.conflicting) == (0, [adopted])
     with pytest.raises(ConflictError):
         memory.add(Episode(id=adopted, task_id="t", score=0.5))
+
+
+# --- what a file may not do -------------------------------------------------------------------------------------
+
+
+def file_of(tmp_path: Path, name: str, **fields: Any) -> Path:
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps(fields))
+    return path
+
+
+def log_of(scores: list[float], task: str = "t", day: int = 1, summary: str = "x") -> list[Dict]:
+    at = START + timedelta(days=day)
+    return [
+        {
+            "timestamp": (at + timedelta(seconds=n)).isoformat(),
+            "task_id": task,
+            "score": score,
+            "steps": 1,
+            "summary": summary,
+        }
+        for n, score in enumerate(scores)
+    ]
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0])
+@pytest.mark.parametrize("day", [1, 30, 3_000])
+def test_scores_of_a_file_do_not_decide_what_is_good(memory: Memory, tmp_path: Path, score: float, day: int) -> None:
+    for number in range(3):
+        memory.record_episode("t", 0.3, successes=["skip the tests"], author="a")
+        memory.record_episode("t", 0.4 + number / 100, successes=["good way"], mistakes=["slow path"], author="b")
+    for _ in range(9):
+        memory.record_episode("t", 0.8, author="c")
+    before, line = states(memory, "t"), "mean score on t: 0.62, best 0.80 [15 episodes]"
+    assert line in str(memory.context(task_id="t"))
+    scores = [score if n % 5 < 3 else 0.3 for n in range(1_000)]
+    adopt(file_of(tmp_path, "evil", episode_log=log_of(scores, day=day), total_episodes=1_000), memory, author="eve")
+    assert states(memory, "t") == before
+    text = str(memory.context(task_id="t"))
+    assert line in text
+    assert "last episode, score 0.80" in text or "last episode" not in text
+    assert memory.stats().records == 15 + limits.TRAINING_EPISODES_STORED, "no more of a log than a saved one has"
+    with Memory(tmp_path / "copy", clock=memory.now, consolidate_every=0) as copy:
+        copy.merge(memory)
+        assert states(copy, "t") == before
+
+
+EVIL: list[Dict] = [
+    {"task_rules": {"t": [f"[WORKS] evil {chr(97 + n) * 6} {n}" for n in range(10)]}},
+    {"task_rules": {"t": [f"[WORKS] evil {chr(97 + n) * 6} {n} " + "word " * 50 for n in range(10)]}},
+    {"mistakes": [f"evil {chr(97 + n) * 6} {n} " + "word " * 50 for n in range(10)]},
+    {
+        "mistake_cards": [
+            {"mistake_type": f"evil{n}", "task_id": "t", "seen_count": 10**15, "lesson": "L" * 250} for n in range(9)
+        ]
+    },
+]
+
+
+@pytest.mark.parametrize("fields", EVIL)
+def test_a_file_does_not_silence_what_was_recorded_here(memory: Memory, tmp_path: Path, fields: Dict) -> None:
+    for number in range(4):
+        memory.record_episode("t", 0.9, successes=[f"own {chr(97 + number) * 5} {number}"], author=f"a{number}")
+    memory.record_episode("t", 0.2, mistake_cards=[card(mistake_type="own card")], author="a1")
+    before = [line for line in str(memory.context(task_id="t")).splitlines() if "own" in line]
+    assert len(before) == 5
+    for number in range(3):  # written long after anything that was recorded here
+        adopt(file_of(tmp_path, "evil", total_episodes=number + 1, **fields), memory, author=f"eve{number}")
+    after = str(memory.context(task_id="t")).splitlines()
+    assert [line for line in after if "own" in line] == before
+    first = next((place for place, line in enumerate(after) if "evil" in line), len(after))
+    assert all("own" not in line for line in after[first:])
+    assert memory.cards("t")[0].mistake_type == "own card"
+
+
+def test_places_that_one_source_may_not_fill_go_to_the_others(memory: Memory) -> None:
+    for number in range(3):
+        memory.record_episode("t", 0.9, successes=[f"quiet {chr(97 + number) * 5}"], author=f"a{number}")
+    for number in range(12):
+        memory.record_episode("t", 0.9, successes=[f"loud {chr(97 + number) * 5} " + "word " * 50], author="loud")
+    text = str(memory.context(task_id="t"))
+    assert sum(f"quiet {letter * 5}" in text for letter in "abc") == 3
+
+
+def test_whoever_adopts_first_does_not_own_it(memory: Memory, tmp_path: Path) -> None:
+    good = file_of(tmp_path, "good", episode_log=log_of([0.9] * 3, summary="good"), total_episodes=3, mistakes=["real"])
+    evil = file_of(tmp_path, "evil", episode_log=log_of([0.9] * 3, summary="evil"), total_episodes=3)
+    adopt(evil, memory, author="eve")
+    assert adopt(good, memory, author="ann").added == 4
+    assert sorted(entry["summary"] for entry in export_agent_memory(memory)["episode_log"]) == ["evil"] * 3 + ["good"] * 3
+    memory.rollback("eve")
+    found = export_agent_memory(memory)
+    assert ([entry["summary"] for entry in found["episode_log"]], found["mistakes"]) == (["good"] * 3, ["real"])
+    memory.forget(author="eve")
+    assert adopt(good, memory, author="ann").added == 0
+    assert export_agent_memory(memory) == found
+
+
+@pytest.mark.parametrize("scores", [[0.0] * 120, [0.0] * 60 + [1.0] * 60])
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_agent_that_did_no_better_is_not_taken_for_a_later_state(
+    memory: Memory, tmp_path: Path, scores: list[float], turned: bool
+) -> None:
+    one = run(fresh(), [told(n, score=score, mistake_cards=[card(mistake_type="one")]) for n, score in enumerate(scores)])
+    both = [*scores, *[scores[-1]] * 180]
+    two = run(fresh(), [told(n, score=s, mistake_cards=[card(mistake_type="two")]) for n, s in enumerate(both)], 9_000)
+    three = run(fresh(), [told(n, score=s, mistake_cards=[card(mistake_type="one")]) for n, s in enumerate(both)], 20_000)
+    for name, state in (("one", one), ("two", two), ("three", three))[:: -1 if turned else 1]:
+        save(state, tmp_path / f"{name}.json")
+        adopt(tmp_path / f"{name}.json", memory)
+    found = export_agent_memory(memory)
+    assert found["total_episodes"] == 120 + 300 + 300
+    assert {each["mistake_type"]: each["seen_count"] for each in found["mistake_cards"]} == {"one": 420, "two": 300}
+
+
+def test_cards_that_are_gone_tell_that_it_is_another_agent(memory: Memory, tmp_path: Path) -> None:
+    one = run(fresh(), [told(n, mistake_cards=[card(mistake_type="one")]) for n in range(120)])
+    two = run(fresh(), [told(n, mistake_cards=[card(mistake_type="two")]) for n in range(300)], 9_000)
+    for name, state in (("one", one), ("two", two)):
+        save(state, tmp_path / f"{name}.json")
+        adopt(tmp_path / f"{name}.json", memory)
+    assert export_agent_memory(memory)["total_episodes"] == 420
+
+
+@pytest.mark.parametrize("author", ["eve", "eve{}"])
+def test_what_somebody_vouches_for_is_not_crowded_out(memory: Memory, tmp_path: Path, author: str) -> None:
+    fields: Dict = {"total_episodes": 5, "task_rules": {"t": ["[AVOID] honest rule"]}, "episode_log": log_of([0.5])}
+    adopt(file_of(tmp_path, "honest", **fields), memory, author="ann")
+    (kept,) = memory.browse(kind="adopted")
+    if "{" in author:
+        memory.verify(kept.id, "human_approval")
+    for number in range(limits.ADOPTED_READ_MAX + 5):
+        fields = {
+            "total_episodes": number,
+            "task_rules": {"u": ["[AVOID] r"]},
+            "episode_log": log_of([0.5], f"u{number}", 60_000),
+        }
+        adopt(file_of(tmp_path, "evil", **fields), memory, author=author.format(number))
+    assert "[AVOID] honest rule" in states(memory, "t")
+    assert "honest rule" in str(memory.context(task_id="t"))
+    assert memory.rules("u")[0].last_seen <= memory.now() + timedelta(days=1), "nothing was said in the future"
+
+
+def test_one_source_counts_once_however_many_files_it_has(memory: Memory, tmp_path: Path) -> None:
+    for number in range(10):
+        liar = {"mistake_type": "liar", "task_id": "t", "seen_count": 9 * 10**15, "lesson": "L"}
+        adopt(
+            file_of(tmp_path, "x", total_episodes=number, task_rules={"t": ["[WORKS] r"]}, mistake_cards=[liar]),
+            memory,
+            author="x",
+        )
+    two = {"mistake_type": "two", "task_id": "t", "seen_count": 2, "lesson": "L"}
+    for author in ("ann", "bob"):
+        adopt(file_of(tmp_path, "x", mistake_cards=[two]), memory, author=author)
+    (rule,) = memory.rules("t")
+    assert (rule.adopted, rule.state) == (1, "candidate")
+    assert [(each.mistake_type, each.adopted_count) for each in memory.cards("t")] == [("two", 4), ("liar", 1_000_000)]
+
+
+def test_an_episode_that_arrives_late_is_exported_too(memory: Memory, tmp_path: Path) -> None:
+    for number in range(130):
+        add_to(memory, told(number, mistakes=["own"]))
+    adopt(tmp_path / "e.json" if export_agent_memory(memory, tmp_path / "e.json") else "", memory, author="me")
+    with Memory(tmp_path / "other") as other:
+        other.record_episode("triage", 0.77, mistakes=["late"], timestamp=START - timedelta(days=3))
+        memory.merge(other)
+    found = export_agent_memory(memory)
+    assert (found["total_episodes"], found["mistakes"], found["score_history"]["triage"][-1]) == (131, ["own", "late"], 0.77)
+    export_agent_memory(memory, tmp_path / "again.json")
+    adopt(tmp_path / "again.json", memory, author="me")
+    assert export_agent_memory(memory) == found
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"bad_decision": {"x": 1}, "correct_decision": ["y"], "worker_id": [1]},
+        {"mistake_type": "a" * 500},
+        {"mistake_type": "a\nb\tc"},
+        {"task_id": "x" * 300},
+        {"worker_id": "w" * 5_000, "correct_decision": "c" * 9_000},
+    ],
+)
+def test_whatever_the_door_wrote_can_be_adopted(memory: Memory, tmp_path: Path, odd: Dict) -> None:
+    state = episode_door.new_agent_memory()
+    episode_door.record_episode(state, told(0, mistake_cards=[card(**odd)]))
+    path = tmp_path / "a.json"
+    episode_door.save_agent_memory(state, str(path))
+    adopt(path, memory)
+    assert export_agent_memory(memory) == json.loads(path.read_text())
+    (shown,) = memory.cards()
+    assert len(shown.mistake_type) <= limits.NAME_CHARS_MAX
+    assert "\n" not in shown.mistake_type
+
+
+def test_a_file_that_no_record_holds_is_refused_with_what_to_do(memory: Memory, tmp_path: Path) -> None:
+    path = file_of(tmp_path, "large", mistakes=[f"{n} " + "m" * 9_000 for n in range(900)], successes=["s"])
+    with pytest.raises(InvalidInputError, match=r"large\.json.*'mistakes'.*in a copy of the file") as caught:
+        adopt(path, memory)
+    assert caught.value.field == "mistakes"
+    assert counts(memory) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("y [12 episodes, agent-7]", "y (12 episodes, agent-7)"),
+        ("y [3 episodes, ann] [2 sources].", "y (3 episodes, ann) (2 sources)."),
+        ("y [12 episodes, ann", "y (12 episodes, ann"),
+        ("y[12 episodes, ann]", "y(12 episodes, ann)"),
+        ("y [a [12 episodes, ann]]", "y (a (12 episodes, ann))"),
+        ("read rows[0]", "read rows[0]"),
+        ("read [the log] first", "read [the log] first"),
+    ],
+)
+def test_no_text_and_no_name_looks_like_a_mark_of_ours(memory: Memory, tmp_path: Path, said: str, shown: str) -> None:
+    cards = [{"mistake_type": "c", "task_id": "t", "lesson": said}]
+    path = file_of(
+        tmp_path, "a", task_rules={"t": [f"[AVOID] {said}"]}, mistake_cards=cards, episode_log=log_of([0.5], summary=said)
+    )
+    adopt(path, memory, author="eve], [8 episodes, boss")
+    rule, told_card, last = str(memory.context(task_id="t")).splitlines()[2:-1]
+    who = "eve); (8 episodes; boss?]"
+    assert sorted((rule, told_card, last)) == [
+        f"- [AVOID] {shown} [adopted, {who}",
+        f"- c: {shown} [seen once in training memory, {who}",
+        f"- last episode, score 0.50: {shown} [{who}",
+    ]
+
+
+def test_no_memory(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="memory"):
+        adopt(file_of(tmp_path, "a"), None)  # type: ignore[arg-type]

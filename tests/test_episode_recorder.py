@@ -267,3 +267,81 @@ def test_a_weak_agent_ends_with_rules_in_its_context(tmp_path: Path, clock: Cloc
         assert "[AVOID] Escalated too early [640 episodes, agent?]" in text
         assert "[WORKS] Answered at once" not in text
         assert "false_negative_x: Look twice. [600 episodes, agent?]" in text
+
+
+# --- nothing is lost at the end ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"tags": 5},
+        {"tags": "abc"},
+        {"tags": ["x" * 10_000]},
+        {"author": ""},
+        {"source": {"id": object()}},
+        {"source": 5},
+        {"timestamp": "yesterday"},
+        {"related_files": [5]},
+        {"git_commit": 5},
+        {"failure_hash": 5},
+    ],
+)
+def test_a_wrong_envelope_is_refused_before_the_block(memory: Memory, wrong: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        memory.episode("t", **wrong)
+
+
+def test_an_envelope_is_read_once_and_files_at_the_end(memory: Memory, tmp_path: Path) -> None:
+    with memory.episode("t", tags=(tag for tag in ("a", "b")), related_files=[tmp_path / "out.txt"]) as ep:  # type: ignore[arg-type]
+        (tmp_path / "out.txt").write_text("made in the block")
+    assert ep.record is not None
+    assert ep.record.metadata.tags == ["a", "b"]
+    assert ep.record.metadata.context.related_files[0].hash
+
+
+class Stubborn(Exception):  # noqa: N818
+    __notes__ = 5  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("own", [ValueError, Stubborn, KeyboardInterrupt])
+def test_nothing_replaces_the_callers_own_error(memory: Memory, own: type[BaseException]) -> None:
+    with pytest.raises(own), memory.episode("t") as ep:
+        ep.mistakes.append(5)  # type: ignore[arg-type]
+        raise own
+    with pytest.raises(own), memory.trajectory("t") as tr:
+        tr.steps.append(5)  # type: ignore[arg-type]
+        raise own
+
+
+def test_a_recorder_is_for_one_block(memory: Memory) -> None:
+    ep = memory.episode("t")
+    with ep:
+        ep.mistake("x")
+    with pytest.raises(InvalidInputError, match="another"), ep:
+        pass
+    assert memory.stats().records == 1
+
+
+def test_to_leave_on_purpose_is_no_mistake(memory: Memory) -> None:
+    def attempts() -> Any:
+        with memory.episode("generator"):
+            yield 1
+
+    generator = attempts()
+    next(generator)
+    generator.close()
+    for code in (None, 0, 3):
+        with pytest.raises(SystemExit), memory.episode(f"exit {code}"):
+            raise SystemExit(code)
+    with pytest.raises(SystemExit), memory.episode("scored") as ep:
+        ep.score = 0.3
+        raise SystemExit
+    kept = {each.task_id: (each.score, each.mistakes) for each in memory.browse(kind="episode") if isinstance(each, Episode)}
+    assert kept == {
+        "generator": (1.0, []),
+        "exit None": (1.0, []),
+        "exit 0": (1.0, []),
+        "exit 3": (0.0, ["SystemExit: 3"]),
+        "scored": (0.3, []),
+    }

@@ -9,6 +9,7 @@ import random
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from copy import deepcopy
 from datetime import UTC, datetime
 from pathlib import Path
@@ -352,6 +353,40 @@ def test_an_item_of_the_wrong_kind(field: str, value: Any) -> None:
     assert untimed({**memory, "skipped": 0}) == untimed({**reference, "skipped": 0})
 
 
+class Broken(dict[str, Any]):
+    def __getitem__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+    get = __getitem__  # type: ignore[assignment]
+
+
+class BrokenText(str):
+    __slots__ = ()
+
+    def encode(self, *_: Any) -> bytes:
+        raise RuntimeError
+
+    strip = __getitem__ = __len__ = encode  # type: ignore[assignment]
+
+
+def broken_list() -> Iterator[str]:
+    yield "first"
+    raise RuntimeError
+
+
+def test_values_that_break_when_they_are_read() -> None:
+    memory = new_agent_memory()
+    assert refused(memory, {**USAGE, "mistakes": broken_list()}).field == "mistakes"
+    assert skipped(memory, {**USAGE, "mistakes": broken_list()}) == {"skipped": {"mistakes": 1}, "recorded": 1}
+    assert memory["mistakes"] == ["first"]
+    assert refused(memory, Broken(USAGE)).field == "episode_data"
+    assert skipped(memory, Broken(USAGE))["recorded"] == 0
+    assert refused(memory, {**USAGE, "mistake_cards": [Broken(lesson="x")]}).field == "mistake_cards.0"
+    assert skipped(memory, {**USAGE, "mistake_cards": [Broken(lesson="x")]})["recorded"] == 1
+    record_episode(memory, {"task_id": BrokenText("t"), "score": 0.5, "mistakes": [BrokenText("m")]})
+    assert (memory["episode_log"][-1]["task_id"], memory["mistakes"][-1]) == ("t", "m")
+
+
 def test_all_problems_are_told_at_once() -> None:
     error = refused(new_agent_memory(), {"score": 2, "steps": -1, "mistakes": [1, "fine", 2]})
     assert [problem.field for problem in error.problems] == ["score", "steps", "mistakes.0", "mistakes.2"]
@@ -558,6 +593,19 @@ def test_the_drop_in_goes_on_where_the_door_refuses(tmp_path: Path) -> None:
     assert "SkippedWarning: left out of an episode: score: nan is not allowed; allowed: a finite number" in done.stderr
     strict = run(code.replace("'score': float('nan')}", "'score': float('nan')}, lenient=False"), tmp_path / "outputs")
     assert "InvalidInputError: score: nan is not allowed" in strict.stderr
+
+
+def test_the_drop_in_takes_what_the_documents_code_takes(tmp_path: Path) -> None:
+    code = """
+from training.memory import build_memory_context, new_agent_memory, record_episode
+memory = record_episode(new_agent_memory(), {"task_id": "5", "score": 0.9, "successes": ["it works"]})
+assert "it works" in build_memory_context(memory, 5)
+assert "it works" in build_memory_context(memory, "5", max_rules=2000, max_recent=10**9)
+assert "it works" not in build_memory_context(memory, "5", max_rules=-1, max_recent=-1)
+assert "it works" in build_memory_context(memory, task_id="5", max_rules=2.0)
+"""
+    done = run(code, tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_training_package_of_ones_own_keeps_its_other_modules(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ or runs out of disk."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import os
@@ -16,7 +17,9 @@ import sys
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,7 @@ from hardwon.doors.episode_input import Checked
 from hardwon.doors.episode_merge import adopt
 from hardwon.doors.episodes import (
     KeptAsideWarning,
+    SkippedWarning,
     TrainingMemoryWarning,
     build_memory_context,
     load_agent_memory,
@@ -349,6 +353,66 @@ def test_a_shallow_copy_that_is_recorded_into_is_the_same_memory(path: Path) -> 
     holds(path, "a", "b")
 
 
+@pytest.mark.parametrize("kind", ["dict", "unpacked", "copy"])
+@pytest.mark.parametrize("saved", [False, True], ids=["saved once", "saved twice"])
+def test_a_shallow_copy_takes_no_later_key_away(path: Path, kind: str, saved: bool) -> None:
+    memory = new_agent_memory()
+    for _ in range(limits.TRAINING_SCORES_MAX - 5):
+        record_episode(memory, {"task_id": "t", "score": 0.125})
+    copied = COPIES[kind](memory)
+    for number in range(10):
+        record_episode(memory, {"task_id": "t", "score": 1, "trajectory_summary": str(number)})
+    with pytest.warns(SkippedWarning):
+        record_episode(memory, {"score": "x"}, lenient=True)
+    pickled = pickle.dumps(memory)
+    maybe_consolidate_memory(memory, path=path)
+    if saved:
+        save_agent_memory(memory, path)
+    wanted = json.loads(path.read_text())
+    assert wanted["older_scores"] == {"t": {"count": 5, "sum": 0.625}}
+    assert (wanted["skipped"], wanted["last_consolidated_at"], len(wanted["shared_episodes"])) == ({"score": 1}, 1005, 1)
+    save_agent_memory(copied, path)
+    assert json.loads(path.read_text()) == wanted == copied
+    save_agent_memory(pickle.loads(pickled), path)  # noqa: S301
+    assert json.loads(path.read_text())["total_episodes"] == 1005
+    record_episode(copied, {"task_id": "t", "score": 0.125})
+    save_agent_memory(copied, path)
+    assert json.loads(path.read_text())["older_scores"]["t"]["count"] == 6
+
+
+@pytest.mark.parametrize("kind", COPIES)
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_copies_that_are_saved_to_two_places(path: Path, tmp_path: Path, kind: str, others: int) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    memory = record(new_agent_memory(), "a")
+    copied = COPIES[kind](memory)
+    save_agent_memory(memory, elsewhere)
+    names = [f"other {number}" for number in range(others)]
+    save_agent_memory(record(load_agent_memory(path), *names), path)
+    save_agent_memory(memory, path)
+    save_agent_memory(copied, path)
+    kept = json.loads(path.read_text())
+    assert sorted(told(kept)) == ["a", *names]
+    assert kept["total_episodes"] == len(kept["score_history"]["t"]) == 1 + others
+
+
+def test_an_episode_that_comes_through_two_files_is_counted_once(path: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    save_agent_memory(new_agent_memory(), path)
+    memory = record(load_agent_memory(path), "a")
+    save_agent_memory(memory, elsewhere)
+    save_agent_memory(load_agent_memory(elsewhere), path)
+    save_agent_memory(record(memory, "b"), path)
+    holds(path, "a", "b")
+
+
+def test_two_episodes_alike_to_the_microsecond_are_two(path: Path) -> None:
+    for memory in (load_agent_memory(path), load_agent_memory(path)):
+        record_episode(memory, episode("a"), clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+        save_agent_memory(memory, path)
+    assert json.loads(path.read_text())["total_episodes"] == 2
+
+
 def test_forks_take_unsaved_episodes_along_once(path: Path) -> None:
     memory = record(load_agent_memory(path), "before the fork")
 
@@ -618,6 +682,130 @@ def test_a_long_run_without_a_save_is_remembered_as_a_sum(path: Path, monkeypatc
     assert json.loads(path.read_text())["total_episodes"] == 1502
 
 
+@pytest.mark.parametrize("kind", ["dict", "deepcopy", "pickle"])
+@pytest.mark.parametrize("when", [1, 15, 30])
+@pytest.mark.parametrize("copy_first", [False, True], ids=["original first", "copy first"])
+@pytest.mark.parametrize("late", [False, True], ids=["before it is long", "when it is long"])
+def test_copies_of_a_long_run_are_saved_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, when: int, copy_first: bool, late: bool
+) -> None:
+    monkeypatch.setattr(limits, "TRAINING_PENDING_MAX", 40)
+    memory = new_agent_memory()
+    record(memory, *(str(number) for number in range(when)))
+    copied = COPIES[kind](memory)
+    if copy_first and not late:
+        save_agent_memory(copied, path)
+    record(memory, *(str(number) for number in range(when, 90)))
+    first, second = (copied, memory) if copy_first else (memory, copied)
+    save_agent_memory(first, path)
+    save_agent_memory(second, path)
+    kept = json.loads(path.read_text())
+    counts = (kept["total_episodes"], len(kept["mistakes"]), kept["mistake_cards"][0]["seen_count"])
+    assert counts == (90, 90, 90)
+
+
+def test_forks_of_a_long_run_are_saved_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TRAINING_PENDING_MAX", 40)
+    memory = new_agent_memory()
+    for number in range(90):
+        record(memory, str(number))
+        if number in (10, 12, 50):
+            child = Child.start(lambda _: save_agent_memory(memory, path))
+            assert child.wait() == 0
+    save_agent_memory(memory, path)
+    assert json.loads(path.read_text())["total_episodes"] == 90
+
+
+OURS = ("hardwon/doors/", "hardwon/store/files.py")
+
+
+def interrupted(at: int, call: Callable[[], object]) -> bool:
+    """Calls, and presses Ctrl-C at the given line. Whether it came that far."""
+    lines = 0
+
+    def trace(frame: Any, event: str, _: object) -> Any:
+        nonlocal lines
+        if not any(part in frame.f_code.co_filename for part in OURS):
+            return None
+        lines += event == "line"
+        if event == "line" and lines == at:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+        while episode_history.guard._is_owned():  # type: ignore[attr-defined]
+            # Only a trace function can strike between a block and its end; a signal is handled before or after.
+            episode_history.guard.release()
+    return False
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("what", ["save", "record", "record the first"])
+def test_an_interrupt_at_any_line_leaves_all_of_an_episode_or_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(limits, "BUSY_TIMEOUT_MS", 200)
+    reached, at = True, 0
+    while reached:
+        at += 1
+        path = tmp_path / f"{at}.json"
+        memory = record(new_agent_memory(), "a") if what != "record the first" else new_agent_memory()
+        if what == "save":
+            save_agent_memory(memory, path)
+            record(memory, "b")
+            reached = interrupted(at, lambda: save_agent_memory(memory, path))  # noqa: B023
+        else:
+            reached = interrupted(at, lambda: record(memory, "b"))  # noqa: B023
+        save_agent_memory(record(load_agent_memory(path), "other"), path)
+        save_agent_memory(memory, path)
+        kept = json.loads(path.read_text())
+        scores, seen = kept["score_history"]["t"], kept["mistake_cards"][0]["seen_count"]
+        assert {len(scores), len(kept["episode_log"]), seen} == {kept["total_episodes"]}, at
+        if what == "save":
+            assert sorted(told(kept)) == ["a", "b", "other"], at
+    assert at > 50
+
+
+def test_a_fork_while_another_thread_waits_for_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def look(_: Tell) -> None:
+        signal.alarm(20)
+        build_memory_context(memory, "t")
+
+    monkeypatch.setattr(limits, "FORK_WAIT_S", 0.1)
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    with episode_file.locked(path):
+        thread = threading.Thread(target=save_agent_memory, args=(record(memory, "b"), path))
+        thread.start()
+        time.sleep(0.1)
+        child = Child.start(look)
+    assert child.wait() == 0
+    thread.join()
+    holds(path, "a", "b")
+
+
+def test_a_save_that_nobody_could_load_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = load_agent_memory(path)
+    save_agent_memory(record(memory, "a"), path)
+    content = path.read_bytes()
+    monkeypatch.setattr(limits, "TRAINING_FILE_BYTES_MAX", len(content) + 100)
+    memory["own"] = "x" * 200
+    with pytest.raises(FullError, match="the file is as it was"):
+        save_agent_memory(memory, path)
+    assert path.read_bytes() == content
+    del memory["own"]
+    save_agent_memory(memory, path)
+    holds(path, "a")
+
+
 def test_an_interrupted_save_is_not_repeated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = load_agent_memory(path)
     save_agent_memory(record(memory, "a"), path)
@@ -774,6 +962,84 @@ def test_a_file_that_was_deleted_is_written_whole(path: Path) -> None:
 
 # --- files that cannot be read ---------------------------------------------------------------------------------------
 
+FOUND: dict[str, dict[str, Any]] = {
+    "a score beyond all numbers": {"score_history": {"t": [10**400, 0.5]}, "total_episodes": 2},
+    "an episode's score beyond all numbers": {"episode_log": [{"task_id": "t", "score": 10**400}], "total_episodes": 1},
+    "older scores null": {"older_scores": None, "score_history": {"t": [0.5]}},
+    "skipped null": {"skipped": None},
+    "shared null": {"shared_episodes": None},
+    "rules that are objects": {"global_rules": [{"a": 1}, [1], None, 5, {"a": 1}]},
+    "texts that are none": {"mistakes": [{"a": 1}, 5], "successes": [[1]], "task_rules": {"t": [{"a": 1}, None]}},
+    "an episode of other things": {"episode_log": [{"task_id": ["x"], "score": 0.9, "steps": "q", "summary": {"a": 1}}]},
+    "an episode without anything": {"episode_log": [{"score": 0.9}]},
+    "cards of other things": {"mistake_cards": [{}, {"mistake_type": {"a": 1}, "worker_id": [1], "seen_count": 1e308}]},
+    "consolidated never": {"last_consolidated_at": -(10**400)},
+    "scores that add up to infinity": {"score_history": {"t": [1e308] * 3}, "total_episodes": 3},
+}
+
+
+@pytest.mark.parametrize("found", FOUND)
+@pytest.mark.parametrize("loaded", [True, False], ids=["file", "dict"])
+def test_odd_content_is_lived_with(path: Path, found: str, loaded: bool) -> None:
+    if "beyond all numbers" in found and not loaded:
+        with contextlib.suppress(InvalidInputError):
+            build_memory_context(copy.deepcopy(FOUND[found]), "t")
+        return
+    path.parent.mkdir()
+    path.write_text(json.dumps(FOUND[found]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingMemoryWarning)
+        memory = load_agent_memory(path) if loaded else copy.deepcopy(FOUND[found])
+        build_memory_context(memory, "t")
+        memory_summary(memory)
+        record(memory, "a")
+        record_episode(memory, {**episode("b"), "steps": "x", "mistakes": [5]}, lenient=True)
+        save_agent_memory(record(new_agent_memory(), "other"), path)
+        save_agent_memory(memory, path)
+        for number in range(20):
+            record_episode(memory, episode(str(number), score=0.9))
+        maybe_consolidate_memory(memory, path=path)
+        build_memory_context(memory, "t")
+        memory_summary(memory)
+    assert not kept_aside(path)
+    assert json.loads(path.read_text())["total_episodes"] >= 23
+
+
+BY_HAND: dict[str, Any] = {
+    "an episode no object": {"episode_log": [5]},
+    "a score no number": {"score_history": {"t": ["x"]}},
+    "scores no list": {"score_history": {"t": 5}},
+    "an episode's score no number": {"episode_log": [{"task_id": "t", "score": "x"}]},
+    "a card no object": {"mistake_cards": [5, 6]},
+    "rules of a task no list": {"task_rules": {"t": 5}},
+    "older scores no sums": {"older_scores": {"t": {"count": "a", "sum": None}}},
+    "skipped no count": {"skipped": {"steps": "a"}},
+}
+
+
+@pytest.mark.parametrize("edit", BY_HAND)
+@pytest.mark.parametrize("ours", [True, False], ids=["ours", "a dict"])
+def test_what_was_broken_by_hand_is_told(path: Path, edit: str, ours: bool) -> None:
+    memory = record(new_agent_memory(), "a") if ours else {}
+    for name, value in BY_HAND[edit].items():
+        if name == "episode_log" and ours:
+            memory[name][:] = value
+        else:
+            memory[name] = value
+    for call in (
+        lambda: build_memory_context(memory, "t"),
+        lambda: memory_summary(memory),
+        lambda: record_episode(memory, {**episode("b"), "steps": "x"}, lenient=True),
+        lambda: maybe_consolidate_memory(memory, path=path),
+    ):
+        with warnings.catch_warnings(), contextlib.suppress(InvalidInputError):
+            warnings.simplefilter("ignore", TrainingMemoryWarning)
+            call()
+    with pytest.raises(InvalidInputError, match="a training memory"):
+        save_agent_memory(memory, path)
+    assert not path.exists()
+
+
 UNREADABLE = {
     "half a file": b'{"version": 1, "total_epis',
     "nothing": b"",
@@ -791,6 +1057,11 @@ UNREADABLE = {
     "an episode's score no number": b'{"episode_log": [{"score": "x"}]}',
     "a total no count": b'{"total_episodes": -1}',
     "older scores no sums": b'{"older_scores": {"t": 1}}',
+    "older scores no numbers": b'{"older_scores": {"t": {"count": "a", "sum": null}}}',
+    "older scores less than none": b'{"older_scores": {"t": {"count": -1, "sum": 1}}}',
+    "older scores beyond all numbers": b'{"older_scores": {"t": {"count": 1, "sum": NaN}}}',
+    "skipped no counts": b'{"skipped": {"score": "x"}}',
+    "shared no counts": b'{"shared_episodes": {"x": null}}',
 }
 
 

@@ -16,7 +16,7 @@ from hardwon.learn.compare import Scored
 from hardwon.learn.confidence import FixCounts, Odds, Share, fix_odds, tool_odds
 from hardwon.learn.consolidation import merged_items
 from hardwon.learn.failures import error_core, failure_hash
-from hardwon.learn.lessons import BETWEEN_NAMES, HELPED, Tally, adopted_key, rule_key, signature_keys
+from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, adopted_key, rule_key, signature_keys
 from hardwon.learn.patterns import (
     ModelInsights,
     Pattern,
@@ -56,10 +56,22 @@ from hardwon.learn.rules import (
 from hardwon.learn.signatures import generate_issue_signature, issue_subject
 from hardwon.learn.support import Support, gather
 from hardwon.learn.trajectories import pairs_of
-from hardwon.model import ROUTES, Action, Adopted, AnyRecord, Decision, Episode, Fix, Issue, MistakeCard, Trajectory
+from hardwon.model import (
+    ROUTES,
+    VOUCHED_STATUSES,
+    Action,
+    Adopted,
+    AnyRecord,
+    Decision,
+    Episode,
+    Fix,
+    Issue,
+    MistakeCard,
+    Trajectory,
+)
 from hardwon.recall.filters import Filters
 from hardwon.reports import SimilarIssues
-from hardwon.store.contract import Cursor, Daily, Store, Stored
+from hardwon.store.contract import Cursor, Daily, Found, Store, Stored
 from hardwon.store.rows import record_of
 
 T = TypeVar("T")
@@ -68,6 +80,9 @@ _RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")
 _WRITTEN: Final[RuleKind] = "written"
 RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
 """Decisions that change which rules there are."""
+
+_CONSIDERED: Final = 4  # times as many lessons as are shown: for those that a source has no room left for
+_ADOPTED_CONSIDERED: Final = 10  # times as many adopted records as are read: so that no source hides the others
 
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
 _PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (("exact", "signature"), ("type", "type"))
@@ -86,6 +101,8 @@ class Knowledge:
         self._weighed: dict[str, list[Weighed]] = {}
         self._told: dict[str, Told] | None = None
         self._episodes: dict[str, list[Episode]] = {}
+        self._scored: dict[str, Support] = {}
+        self._weighed_claimed: dict[tuple[str | None, frozenset[tuple[str, str]]], list[Weighed]] = {}
 
     def daily(self, scope: str, key: str) -> list[Daily]:
         """Counts by item and day, read once."""
@@ -267,11 +284,18 @@ class Knowledge:
 
     @property
     def _adopted(self) -> dict[str, Told]:
-        """What was adopted, by the id of its record, the newest first. Read once."""
+        """What was adopted, by the id of its record: what somebody vouches for first, then the newest of each source, which
+        take turns. Read once."""
         if self._told is None:
-            keys = [adopted_key(TRAINING_MEMORY)]
-            found = self._store.by_key(self._project, keys, Filters(kind="adopted"), limits.ADOPTED_READ_MAX)
-            records = [record for record in readable(each.stored for each in found) if isinstance(record, Adopted)]
+            keys, most = [adopted_key(TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
+            vouched = [
+                each
+                for status in VOUCHED_STATUSES
+                for each in self._store.by_key(self._project, keys, Filters(kind="adopted", status=status), most)
+            ]
+            others = self._store.by_key(self._project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most)
+            chosen = {each.id: each.stored for each in (*vouched, *_in_turns(others))}
+            records = [each for each in readable(islice(chosen.values(), most)) if isinstance(each, Adopted)]
             self._told = {told.record.id: told for told in told_by(records)}
             self._records.update((record.id, record) for record in records)
         return self._told
@@ -279,7 +303,7 @@ class Knowledge:
     def _claimed(self, task_id: str | None, same: Mapping[str, str]) -> dict[str, dict[str, Support]]:
         """What was adopted about a task (None: about none in particular), by kind of rule and item."""
         found: dict[str, dict[str, Support]] = {}
-        for kind, item, claim in rules_of(self._adopted.values(), task_id):
+        for kind, item, claim in rules_of(self._adopted.values(), task_id, self._now_us):
             leader = same.get(item, item)
             support = found.setdefault(kind, {}).setdefault(leader, Support(leader))
             if claim.record_id not in {known.record_id for known in support.claims}:
@@ -289,7 +313,12 @@ class Knowledge:
     def _weighed_claims(self, task_id: str | None, known: Iterable[Weighed]) -> list[Weighed]:
         """Adopted rules that stand for themselves: for no task in particular, and texts that say neither what works nor what to
         avoid. Without those that the task has as rules of its own."""
-        shown = {(each.kind, each.support.item) for each in known}
+        shown = frozenset((each.kind, each.support.item) for each in known)
+        if (task_id, shown) not in self._weighed_claimed:
+            self._weighed_claimed[task_id, shown] = self._weigh_claims(task_id, shown)
+        return self._weighed_claimed[task_id, shown]
+
+    def _weigh_claims(self, task_id: str | None, shown: frozenset[tuple[str, str]]) -> list[Weighed]:
         found: list[tuple[str | None, dict[str, dict[str, Support]]]] = [(None, self._claimed(None, {}))]
         if task_id is not None:
             found.append((task_id, {_WRITTEN: self._claimed(task_id, {}).get(_WRITTEN, {})}))
@@ -300,9 +329,22 @@ class Knowledge:
                 weighed += weigh(kind, task, supports, Thresholds(), {}, self.today)
         return weighed
 
+    @property
+    def _now_us(self) -> int:
+        """Nothing that was adopted is newer than today, whatever its file says."""
+        return (self.today + 1) * DAY_US - 1
+
     def _thresholds(self, task_id: str) -> Thresholds:
-        days = [counted.levels for counted in self.daily("score", task_id)]
-        return Thresholds.of([sum(level) for level in zip(*days, strict=True)] if days else [])
+        own = self._own_scores(task_id)
+        return Thresholds.of(own.levels if own.records else [])
+
+    def _own_scores(self, task_id: str) -> Support:
+        """Without those of adopted episodes: a file must not decide what is good here. An author's day counts as adopted if
+        the last of its episodes was."""
+        if task_id not in self._scored:
+            own = (tally for tally in self._all("score", task_id) if not is_derived(tally.last_id))
+            self._scored[task_id] = gather(own).get("", Support(""))
+        return self._scored[task_id]
 
     def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
         """The rule in the words of an episode that shows it."""
@@ -330,12 +372,14 @@ class Knowledge:
         return wanted[:limit]
 
     def new_rules(self, task_id: str, limit: int) -> list[Rule]:
-        """What was said last of a task and too seldom yet to be judged, the newest first."""
+        """What was said last of a task and too seldom yet to be judged, the newest first, what was only adopted last. Some
+        more than `limit`, no source having more than that alone: who shows them may have no room for a source's second."""
         decisions = self.decisions(RULE_ACTIONS, task_id)
         own = self.weighed_rules(task_id, decisions)
         waiting = [each for each in (*own, *self._weighed_claims(task_id, own)) if each.is_new]
-        newest = sorted(waiting, key=lambda each: each.newest_first)
-        return self._worded_rules(task_id, newest, decisions, "candidate", limit)
+        newest = sorted(waiting, key=lambda each: (each.support.only_claimed, *each.newest_first))
+        allowed = _few_of_each(newest, lambda each: each.support.only_source, limit)
+        return self._worded_rules(task_id, allowed, decisions, "candidate", _CONSIDERED * limit)
 
     def unjudged(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
         """What an episode says beside these rules, as far as nobody can tell yet whether it holds."""
@@ -400,13 +444,20 @@ class Knowledge:
         return found
 
     def cards(self, task_id: str | None, limit: int) -> list[Card]:
+        return list(islice(filter(None, map(self._worded_card, self._ranked_cards(task_id))), limit))
+
+    def cards_to_show(self, task_id: str, limit: int) -> list[Card]:
+        """Some more than `limit`, as with `new_rules`."""
+        allowed = _few_of_each(self._ranked_cards(task_id), lambda each: each.only_source, limit)
+        return list(islice(filter(None, map(self._worded_card, allowed)), _CONSIDERED * limit))
+
+    def _ranked_cards(self, task_id: str | None) -> list[Support]:
         tasks = [task_id] if task_id is not None else self._tasks_with_cards()
-        ranked = ranked_cards((support for task in tasks for support in self._card_supports(task)), self.today)
-        return list(islice(filter(None, map(self._worded_card, ranked)), limit))
+        return ranked_cards((support for task in tasks for support in self._card_supports(task)), self.today)
 
     def _tasks_with_cards(self) -> list[str]:
         counted = self._store.most_counted(self._project, "card", limits.TASKS_CONSIDERED_MAX)
-        adopted = sorted({card.task_id for card in cards_of(self._adopted.values())})
+        adopted = sorted({card.task_id for card in cards_of(self._adopted.values(), None, self._now_us)})
         return list(dict.fromkeys([*counted, *adopted]))[: limits.TASKS_CONSIDERED_MAX]
 
     def _card_supports(self, task: str) -> list[Support]:
@@ -416,7 +467,7 @@ class Knowledge:
                 whole = own.setdefault(item, Support(item))
                 for tally in support.tallies:
                     whole.add(tally)
-        for card in cards_of(self._adopted.values(), task):
+        for card in cards_of(self._adopted.values(), task, self._now_us):
             support = own.setdefault(card.item, Support(card.item))
             support.keys.add(task)
             support.claim(card.claim)
@@ -435,6 +486,18 @@ class Knowledge:
     def scores(self, task_id: str) -> ScoreHistory:
         support = self._supports("score", task_id).get("", Support(""))
         return score_history(task_id, support, [episode.score for episode in self.newest_episodes(task_id)])
+
+    def own_scores(self, task_id: str) -> ScoreHistory:
+        """Without those of adopted episodes, and without a trend."""
+        return score_history(task_id, self._own_scores(task_id), ())
+
+    def last_episode(self, task_id: str) -> Episode | None:
+        """The newest that was recorded here; where there is none, the newest that was adopted."""
+        own = self._own_scores(task_id)
+        last = self._record(max(own.newest)[1]) if own.newest else None
+        if isinstance(last, Episode):
+            return last
+        return next(reversed(self.newest_episodes(task_id)), None)
 
     def newest_episodes(self, task_id: str) -> list[Episode]:
         """The last ones, oldest first."""
@@ -506,6 +569,27 @@ def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:
 
 def _fix_of(record: AnyRecord) -> Fix | None:
     return record if isinstance(record, Fix) else None
+
+
+def _few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
+    """Without what is too much from one source alone."""
+    told: dict[str, int] = {}
+    for each in things:
+        name = source(each)
+        if name is not None:
+            told[name] = told.get(name, 0) + 1
+        if name is None or told[name] <= most:
+            yield each
+
+
+def _in_turns(found: Sequence[Found]) -> list[Found]:
+    """The first of every author, then the second of every author."""
+    before: dict[str, int] = {}
+    turns = []
+    for each in found:
+        before[each.author] = before.get(each.author, -1) + 1
+        turns.append((before[each.author], each))
+    return [each for _, each in sorted(turns, key=lambda turn: turn[0])]
 
 
 def _by_order(weighed: Weighed) -> tuple[int, float, int, bool, int, str]:

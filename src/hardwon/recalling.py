@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -145,7 +145,8 @@ class Recaller:
         asked = " ".join(filter(None, (query, issue.description if issue else "", (issue.error_output or "") if issue else "")))
         hits = self._hits_to_say(asked) if asked else []
         lessons = list(self._lessons(task_id, issue, fixer))
-        unproven = self._unproven(task_id) if task_id is not None else []
+        places = self._places(task_id) if task_id is not None else {}
+        unproven = self._unproven(task_id, places) if task_id is not None else []
         room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, hits, [*lessons, *unproven]))
         newest = room.cost(unproven[0].line) if unproven else 0
         held = newest if newest <= room.left // 2 else 0  # rules do not crowd out what was said last
@@ -154,8 +155,8 @@ class Recaller:
                 _say_lesson(lesson, room)
         end = room.left - (int(limits.UNPROVEN_SHARE_MAX * budget) if hits else room.left)
         for lesson in unproven:
-            if room.left - room.cost(lesson.line) >= end:
-                _say_lesson(lesson, room)
+            if places.get(lesson.sort, 1) > 0 and room.left - room.cost(lesson.line) >= end and _say_lesson(lesson, room):
+                places[lesson.sort] = places.get(lesson.sort, 1) - 1
         for what, content, record in _sentences(hits):
             _say_sentence(what, content, record, int(budget * _SENTENCE_SHARE), room)
         similar_cases(asked[: limits.INDEXED_CHARS_MAX], [case for case in map(_case, hits) if case.acts], room)
@@ -173,7 +174,7 @@ class Recaller:
         """Rules of the task, how its episodes went, and what was done about the issue."""
         if task_id is not None:
             yield from map(_of_rule, self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
-            scores = self._known.scores(task_id)
+            scores = self._known.own_scores(task_id)
             if scores.mean is not None and scores.best is not None:
                 name = clean_line(task_id, limits.NAME_CHARS_MAX)
                 line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{_episodes(scores.episodes)}]"
@@ -187,21 +188,27 @@ class Recaller:
                 mark = f"[{went}, {_sources(strategy.sources, strategy.vouched)}]"
                 yield Lesson(f"{kind}: {done} {mark}", strategy.sources, strategy.vouched, strategy.evidence)
 
-    def _unproven(self, task_id: str) -> list[Lesson]:
+    def _unproven(self, task_id: str, places: Mapping[str, int]) -> list[Lesson]:
         """What was said of the task and is not borne out yet: the newest rules and the mistake cards, which take turns, and the
         last episode; before them where it has something to say that they have not. So a lesson is in the very next context
-        after the episode that taught it."""
-        active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
-        new = self._known.new_rules(task_id, max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active))
-        cards = self._known.cards(task_id, limits.CARDS_IN_CONTEXT_MAX)
+        after the episode that taught it. What was only adopted comes last."""
+        new = self._known.new_rules(task_id, places["rule"])
+        cards = self._known.cards_to_show(task_id, places["card"])
         turns = zip_longest(map(_of_rule, new), map(_of_card, cards))
-        lines = [line for turn in turns for line in turn if line]
-        for episode in self._known.newest_episodes(task_id)[-1:]:
-            unsaid = self._known.unjudged(episode, new)
+        lines = sorted((line for turn in turns for line in turn if line), key=lambda line: line.only_claimed)
+        episode = self._known.last_episode(task_id)
+        if episode:
+            unsaid = self._known.unjudged(episode, new[: places["rule"]])
             said = "; ".join(unsaid) or episode.trajectory_summary
             if said and OUR_FENCE not in said:
-                lines.insert(0 if unsaid else len(lines), _of_episode(episode, said))
+                lines.insert(0 if unsaid else sum(not line.only_claimed for line in lines), _of_episode(episode, said))
         return lines
+
+    def _places(self, task_id: str) -> dict[str, int]:
+        """How many lessons of each sort are shown of what is not borne out yet."""
+        active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
+        new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
+        return {"rule": new, "card": limits.CARDS_IN_CONTEXT_MAX}
 
     # --- advice -------------------------------------------------------------------------------------------------
 
@@ -246,13 +253,16 @@ class Recaller:
 
 
 class Lesson(NamedTuple):
-    """A line, who taught it, how often somebody vouched for that, the records behind it, and the sentence it makes needless."""
+    """A line, who taught it, how often somebody vouched for that, the records behind it, and the sentence it makes needless.
+    Of each `sort` of what is not borne out yet so many have a place; what was `only_claimed` comes after what was recorded."""
 
     line: str
     sources: Sequence[str] = ()
     vouched: int = 0
     ids: Sequence[str] = ()
     instead_of: str = ""
+    sort: str = ""
+    only_claimed: bool = False
 
     @property
     def only_source(self) -> str | None:
@@ -265,27 +275,47 @@ _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _SENTENCE_TOKENS_ALWAYS: Final = 40  # so much may every source say, however small its share is
 
 
+def _without_mark(line: str) -> str:
+    """With other brackets at its end: there stands our own mark, and nobody else's."""
+    return _LIKE_A_MARK.sub(lambda found: found.group().translate(_BRACKETS), line)
+
+
+_LIKE_A_MARK: Final = re.compile(
+    r"(?:\s+\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]*)+\W*$"
+    r"|(?<=\S)\[(?=[^\[\]]*\b(?:episodes?|sources?|adopted|training memory)\b)[^\[\]]*\]*\W*$"
+)
+_BRACKETS: Final = str.maketrans("[]", "()")
+_MARKS: Final = str.maketrans("[],", "();")
+
+
 def _of_rule(rule: Rule) -> Lesson:
     mark = f"[{_support(rule.episodes, rule.adopted)}, {_sources(rule.sources, rule.vouched)}]"
-    return Lesson(f"{clean_line(str(rule), limits.LESSON_CHARS_MAX)} {mark}", rule.sources, rule.vouched, rule.evidence)
+    line = f"{_without_mark(clean_line(str(rule), limits.LESSON_CHARS_MAX))} {mark}"
+    only_claimed = bool(rule.adopted and not rule.episodes and not rule.vouched)
+    return Lesson(line, rule.sources, rule.vouched, rule.evidence, "", "rule", only_claimed)
 
 
 def _of_card(card: Card) -> Lesson:
     said = f"{card.mistake_type}: {card.lesson}" + (f" Evidence: {card.evidence}" if card.evidence else "")
     mark = f"[{_support(card.seen_count, 0, card.adopted_count)}, {_sources(card.sources, card.vouched)}]"
-    return Lesson(f"{clean_line(said, limits.LESSON_CHARS_MAX)} {mark}", card.sources, card.vouched, card.records)
+    line = f"{_without_mark(clean_line(said, limits.LESSON_CHARS_MAX))} {mark}"
+    return Lesson(line, card.sources, card.vouched, card.records, "", "card", not card.seen_count and not card.vouched)
 
 
 def _of_episode(episode: Episode, said: str) -> Lesson:
-    line = f"last episode, score {episode.score:.2f}: {clean_line(said, limits.LESSON_CHARS_MAX)} {mark_of(episode)}"
+    said = _without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
+    line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode)}"
     author, vouched = episode.metadata.source.author, int(_source_of(episode) is None)
     return Lesson(line, (author,), vouched, (episode.id,), _told(episode))
 
 
-def _say_lesson(lesson: Lesson, room: Room) -> None:
-    if room.may_say(room.cost(lesson.line), lesson.only_source):
-        room.say(lesson.line, lesson.only_source, lesson.ids)
-        room.said.add(lesson.instead_of)
+def _say_lesson(lesson: Lesson, room: Room) -> bool:
+    """Whether there was room for it."""
+    if not room.may_say(room.cost(lesson.line), lesson.only_source):
+        return False
+    room.say(lesson.line, lesson.only_source, lesson.ids)
+    room.said.add(lesson.instead_of)
+    return True
 
 
 def _episodes(count: int) -> str:
@@ -302,7 +332,7 @@ def _support(episodes: int, adopted: int, seen_before: int = 0) -> str:
 
 def _sources(sources: Sequence[str], vouched: int) -> str:
     """Who says so, and whether anybody stands behind it."""
-    who = clean_line(sources[0], limits.AUTHOR_CHARS_SHOWN) if len(sources) == 1 else f"{len(sources)} sources"
+    who = _name(sources[0]) if len(sources) == 1 else f"{len(sources)} sources"
     return who if vouched else f"{who}?"
 
 
@@ -348,7 +378,12 @@ def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str
 def mark_of(record: AnyRecord) -> str:
     """Who says so, and whether anybody stands behind it."""
     sure = "" if record.metadata.validation.status in VOUCHED_STATUSES else "?"
-    return f"[{clean_line(record.metadata.source.author, limits.AUTHOR_CHARS_SHOWN)}{sure}]"
+    return f"[{_name(record.metadata.source.author)}{sure}]"
+
+
+def _name(author: str) -> str:
+    """Without the brackets, and the commas, of our own marks."""
+    return clean_line(author.translate(_MARKS), limits.AUTHOR_CHARS_SHOWN)
 
 
 def _acts(record: AnyRecord) -> list[Act]:

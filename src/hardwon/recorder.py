@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError
+from hardwon.errors import InvalidInputError
 from hardwon.govern.redaction import redact, redact_json
-from hardwon.intake import ENVELOPE_KEYWORDS, items
+from hardwon.intake import items, metadata
+from hardwon.intake import path as checked_path
 from hardwon.model import Episode, MistakeCard, Step, Trajectory
 
 if TYPE_CHECKING:
@@ -48,9 +51,8 @@ class TrajectoryRecorder:
         self.step("(the attempt raised an error)", _told(error))
         try:
             self._record(0.0)
-        except HardwonError as failure:
-            # The caller's own error is the news; that it could not be recorded must not hide it.
-            error.add_note(f"Hardwon could not record this trajectory: {failure}")
+        except Exception as failure:  # noqa: BLE001  # the caller's own error is the news; whatever failed here must not hide it
+            _note(error, f"Hardwon could not record this trajectory: {failure}")
 
     def _record(self, final_reward: float) -> None:
         self.record = self._memory.record_trajectory(self.task, _fitting(self.steps), final_reward, **self._envelope)
@@ -60,14 +62,13 @@ class EpisodeRecorder:
     """Collects what happens in one attempt at a task inside a `with` block and records it when the block ends.
 
     A block that ends well counts as solved (score 1.0) unless `score` says otherwise. One that raises counts with the score it
-    has by then, else as failed (0.0), and the error is one of its mistakes. Without a `summary` the actions of the steps
+    has by then, else as failed (0.0), and the error is one of its mistakes; `sys.exit(0)` and the end of a generator are no
+    errors. Without a `summary` the actions of the steps
     make one. `record` is what was kept. What is not allowed is refused where it is said, not when the block ends.
     """
 
     def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
-        for name, value in envelope.items():
-            if name not in ENVELOPE_KEYWORDS:
-                raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
+        envelope = _checked_envelope(envelope)
         recalled = envelope.get("recalled")
         ids = None if recalled is None else items("recalled", getattr(recalled, "ids", recalled))
         began = Episode(task_id=task_id, score=0.0, recalled=ids)
@@ -79,6 +80,7 @@ class EpisodeRecorder:
         self.record: Episode | None = None
         self._score: float | None = None
         self._summary = ""
+        self._entered = False
         self._memory = memory
         self._envelope = envelope
         self._recalled = began.recalled
@@ -135,18 +137,23 @@ class EpisodeRecorder:
         return found
 
     def __enter__(self) -> Self:
+        if self._entered:
+            raise InvalidInputError.one("episode", self.task_id, "one block for each memory.episode(…): begin another one")
+        self._entered = True
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is None:
             self._record(1.0 if self._score is None else self._score)
             return
-        self.mistakes.append(_told(error))
         try:
-            self._record(self._score or 0.0)
-        except HardwonError as failure:
-            # The caller's own error is the news; that it could not be recorded must not hide it.
-            error.add_note(f"Hardwon could not record this episode: {failure}")
+            if _ended_well(error):
+                self._record(1.0 if self._score is None else self._score)
+            else:
+                self.mistakes.append(_told(error))
+                self._record(self._score or 0.0)
+        except Exception as failure:  # noqa: BLE001  # the caller's own error is the news; whatever failed here must not hide it
+            _note(error, f"Hardwon could not record this episode: {failure}")
 
     def _checked(self, **fields: Any) -> Episode:
         return Episode(**{"task_id": self.task_id, "score": 0.0, **fields})
@@ -166,6 +173,29 @@ class EpisodeRecorder:
             self.cards[-limits.CARDS_PER_EPISODE_MAX :],
             **envelope,
         )
+
+
+def _checked_envelope(given: Envelope) -> Envelope:
+    """The envelope, if it is allowed. Related files are read when the block ends: it may be what writes them."""
+    envelope = given.copy()
+    if "tags" in envelope:
+        envelope["tags"] = items("tags", envelope["tags"])
+    if "related_files" in envelope:
+        envelope["related_files"] = items("related_files", envelope["related_files"])
+        for each in envelope["related_files"]:
+            checked_path("related_files", each)
+    metadata({name: value for name, value in envelope.items() if name != "related_files"}, datetime.now(UTC), None)
+    return envelope
+
+
+def _ended_well(error: BaseException) -> bool:
+    """Whether the block was left on purpose: by `sys.exit()` without an error, or because nobody asks its generator on."""
+    return isinstance(error, GeneratorExit) or (isinstance(error, SystemExit) and error.code in (None, 0))
+
+
+def _note(error: BaseException, note: str) -> None:
+    with suppress(Exception):  # an error of the caller's own making may take no notes
+        error.add_note(note)
 
 
 def _fitting_texts(texts: list[str], room: int) -> list[str]:

@@ -2,17 +2,20 @@
 
 The episodes of its log become records. What the file has only added up (rules, mistakes, cards with their counts, scores older
 than the log) is kept as it is, in one record of kind `adopted`: it suggests, and counts as one source's word. Ids are derived
-from what is adopted, so that the same file adds nothing the second time, wherever it lies. A file that went on since takes
-the place of its earlier state.
+from what is adopted and whose it is, so that the same file adds nothing the second time, wherever it lies, and nobody takes the
+place of another by being first. A file that went on since takes the place of its earlier state.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +26,7 @@ from hardwon.doors import episode_dict
 from hardwon.doors.episode_dict import AgentMemory, Entry
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.fields import derived_id, from_us, is_derived, parse_time, to_us
+from hardwon.govern.redaction import redact
 from hardwon.intake import path as checked_path
 from hardwon.learn.adopted import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
 from hardwon.memory import Memory
@@ -31,8 +35,9 @@ from hardwon.reports import Loaded
 from hardwon.store import files
 from hardwon.store.contract import Progress
 
-_SAME_SCORES_MIN: Final = 5
-"""Scores that must agree where the logs have no episode in common: fewer agree by chance."""
+_SAME_BITS_MIN: Final = 9.0
+"""What scores that agree must tell where the logs have no episode in common: less agrees by chance. A hundred times the same
+score tells nothing, for any agent may have had it; five that all differ tell this much, and so do ten of two sorts, mixed."""
 
 _MOMENT: Final = timedelta(microseconds=1)
 
@@ -48,9 +53,13 @@ def adopt(
     """Brings a training memory's file into a memory. Nothing in it is believed before records bear it out, or somebody verifies
     it; `author` is the source that it counts as. The file is only read. What is wrong with it is named by its place."""
     source = checked_path("path", path)
+    if not isinstance(memory, Memory):
+        raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
     adopted, episodes = _records(source, author)
     # Of the same source: nobody's file takes the place of what another one says.
-    known = [_State(record) for record in _adopted_in(memory) if record.metadata.source.author == author]
+    known = [
+        _State(record) for record in _adopted_in(memory) if record.metadata.source.author == adopted.metadata.source.author
+    ]
     state = _State(adopted)
     fresh = [episode for episode in episodes if not _is_here(episode, memory)]
     is_new = memory.get(adopted.id) is None
@@ -76,9 +85,9 @@ def export_agent_memory(memory: Memory, path: str | Path | None = None, *, overw
     exported = states[0].whole(told) if states else episode_dict.empty()
     for state in states[1:]:
         _add(exported, state.whole(told))
-    until_us = max((state.tells_until(told) for state in states), default=-1)
+    known = {each.id for state in states for each in state.told_of(told)}
     for each in told.own:
-        if each.what.at_us > until_us:
+        if each.id not in known:
             episode_dict.add(exported, each.entry)
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     if target:
@@ -94,12 +103,16 @@ def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
     raw, written_at = _read(path)
     try:
         checked = TrainingMemory.model_validate(raw)
+        if checked.episode_log:  # no longer than a saved one ever is: what came before is in its counts
+            raw["episode_log"] = raw["episode_log"][-limits.TRAINING_EPISODES_STORED :]
+            checked = checked.altered(episode_log=checked.episode_log[-limits.TRAINING_EPISODES_STORED :])
         source = Source(author=author)
         episodes = list(_episodes(checked.episode_log, source))
         at = max((episode.metadata.context.timestamp for episode in episodes), default=written_at)
         data = _data(raw)
+        _check_size(raw, data)
         adopted = Adopted(
-            id=derived_id(TRAINING_MEMORY, "memory", json.dumps(data, sort_keys=True)),
+            id=derived_id(TRAINING_MEMORY, "memory", source.author, json.dumps(data, sort_keys=True)),
             origin=TRAINING_MEMORY,
             data=data,
             metadata=Metadata(source=source, context=Moment(timestamp=at)),
@@ -136,7 +149,8 @@ def _read(path: Path) -> tuple[dict[str, Any], datetime]:
 def _episodes(log: Iterable[LoggedEpisode], source: Source) -> Iterator[Episode]:
     seen: dict[tuple[str, ...], int] = {}
     for entry in log:
-        what = (str(to_us(entry.timestamp)), entry.task_id, repr(entry.score), str(entry.steps))
+        said = redact(entry.summary)[0]  # as it is kept, and comes back when it is exported
+        what = (source.author, str(to_us(entry.timestamp)), entry.task_id, repr(entry.score), str(entry.steps), said)
         seen[what] = seen.get(what, 0) + 1  # told apart by their number: a coarse clock gives two the same time
         yield Episode(
             id=derived_id(TRAINING_MEMORY, "episode", *what, str(seen[what])),
@@ -160,6 +174,21 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
         "scores": {task: " ".join(repr(float(score)) for score in scores) for task, scores in history.items()},
         "log": [{name: value for name, value in entry.items() if name != "summary"} for entry in log],
     }
+
+
+def _check_size(raw: dict[str, Any], data: dict[str, Any]) -> None:
+    size = _bytes(data)
+    if size > limits.RECORD_BYTES_MAX - limits.RECORD_BYTES_MAX // 64:  # its envelope needs some
+        largest = max(raw, key=lambda name: _bytes(raw[name]))
+        allowed = (
+            f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is {largest!r}: shorten its texts, "
+            "or keep the newest, in a copy of the file, and adopt that"
+        )
+        raise InvalidInputError.one(largest, f"{size} bytes", allowed)
+
+
+def _bytes(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode())
 
 
 def _is_here(episode: Episode, memory: Memory) -> bool:
@@ -189,6 +218,7 @@ class _Told(NamedTuple):
     id: str
     what: _What
     entry: Entry
+    author: str
 
 
 class _Episodes(NamedTuple):
@@ -200,7 +230,7 @@ class _Episodes(NamedTuple):
     @classmethod
     def of(cls, memory: Memory) -> _Episodes:
         found = [
-            _Told(record.id, _what(record), _entry(record))
+            _Told(record.id, _what(record), _entry(record), record.metadata.source.author)
             for record in _trusted(memory, memory.browse(kind="episode"))
             if isinstance(record, Episode)
         ][::-1]
@@ -215,6 +245,7 @@ class _State:
 
     def __init__(self, record: Adopted) -> None:
         self.id = record.id
+        self.author = record.metadata.source.author
         memory, scores, log = (record.data.get(name) for name in ("memory", "scores", "log"))
         shaped = isinstance(memory, dict) and isinstance(scores, dict) and isinstance(log, list)
         try:
@@ -231,7 +262,10 @@ class _State:
 
     def whole(self, told: _Episodes) -> AgentMemory:
         """With the summaries, and without the episodes that the memory has no more."""
-        left = {what: list(found) for what, found in told.by_what.items()}
+        left = {
+            what: [each for each in found if each.author == self.author or not is_derived(each.id)]
+            for what, found in told.by_what.items()
+        }
         memory = deepcopy(self.memory)
         memory["episode_log"] = []
         for entry in self.log:
@@ -240,13 +274,34 @@ class _State:
                 memory["episode_log"].append({**entry, "summary": (found.pop(0).entry.log or {})["summary"]})
         return memory
 
-    def tells_until(self, told: _Episodes) -> int:
-        """The time of the newest episode in the log that the memory recorded itself: the file was exported from here, and
-        whatever was recorded before is in it. Before all times where there is none."""
-        logged = map(_logged, self.log)
-        return max(
-            (what.at_us for what in logged for each in told.by_what.get(what, ()) if not is_derived(each.id)), default=-1
-        )
+    def told_of(self, told: _Episodes) -> list[_Told]:
+        """Episodes of the memory's own that are in the file already: it was exported from here. Those in its log are known by
+        what that says; of older ones it has no more than the scores, so one that arrived late is told by its own. Where
+        scores are no longer listed, whatever was recorded before the log counts as in it."""
+        logged = Counter(map(_logged, self.log))
+        found: list[_Told] = []
+        for each in told.own:
+            if logged[each.what] > 0:
+                logged[each.what] -= 1
+                found.append(each)
+        if not found:
+            return []
+        until_us, here = max(each.what.at_us for each in found), {each.id for each in found}
+        left = {task: Counter(scores) for task, scores in self.memory["score_history"].items()}
+        for entry in map(_logged, self.log):
+            left.get(entry.task_id, Counter())[entry.score] -= 1
+        unlisted = {task: older["count"] for task, older in self.memory.get("older_scores", {}).items()}
+        for each in reversed(told.own):
+            task, score = each.what.task_id, each.what.score
+            if each.id in here or each.what.at_us > until_us:
+                continue
+            if left.get(task, Counter())[score] > 0:
+                left[task][score] -= 1
+                found.append(each)
+            elif unlisted.get(task, 0) > 0:
+                unlisted[task] -= 1
+                found.append(each)
+        return found
 
     def scores(self, task: str) -> tuple[list[float], int]:
         """Those that are known one by one, and the number of the first of them."""
@@ -256,7 +311,8 @@ class _State:
 
 def _is_later(new: _State, old: _State) -> bool:
     """Whether one is what became of the other: its log has the other's last episode. Where that may have left the log, the
-    scores of the older one are those that the newer one begins with, and lists only grew."""
+    scores of the older one are those that the newer one begins with, they differ enough among themselves to tell agents
+    apart, and lists and counts only grew."""
     if old.log and _logged(old.log[-1]) in set(map(_logged, new.log)):
         return True
     if old.log and len(new.log) >= new.total:
@@ -264,7 +320,29 @@ def _is_later(new: _State, old: _State) -> bool:
     common = [_common_scores(new, old, task) for task in old.memory["score_history"]]
     agree = all(mine == theirs for mine, theirs in common)
     grew = all(_grew(new.memory[name], old.memory[name]) for name in ("mistakes", "successes"))
-    return agree and grew and sum(len(theirs) for _, theirs in common) >= _SAME_SCORES_MIN
+    return agree and grew and _kept(new, old) and sum(_bits(theirs) for _, theirs in common) >= _SAME_BITS_MIN
+
+
+def _bits(scores: list[float]) -> float:
+    """How much it tells that scores are these, in this order, where how often each of them occurs is no news; no more than it
+    takes to say where they change."""
+    changes = sum(one != other for one, other in pairwise(scores))
+    told = sum(count * math.log2(len(scores) / count) for count in Counter(scores).values())
+    return min(told, changes * math.log2(len(scores))) if scores else 0.0
+
+
+def _kept(new: _State, old: _State) -> bool:
+    """Whether rules and cards of the older one are there, as far as the newer one had room for them, seen as often or more."""
+    seen = {episode_dict.card_key(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
+    full = len(seen) >= limits.TRAINING_CARDS
+    for card in old.memory["mistake_cards"]:
+        if seen.get(episode_dict.card_key(card), math.inf if full else 0) < card.get("seen_count", 1):
+            return False
+    for task, rules in old.memory["task_rules"].items():
+        now = new.memory["task_rules"].get(task, [])
+        if len(now) < limits.TRAINING_RULES_PER_TASK and not set(rules) <= set(now):
+            return False
+    return True
 
 
 def _common_scores(new: _State, old: _State, task: str) -> tuple[list[float], list[float]]:

@@ -85,6 +85,28 @@ def add(memory: AgentMemory, entry: Entry) -> None:
     _bound_tasks(memory, task)
 
 
+class Parts:
+    """What an episode changes, as it was before: so that it is added whole or not at all."""
+
+    def __init__(self, memory: AgentMemory) -> None:
+        self._lists = {name: list(memory[name]) for name in _LISTS}
+        self._objects: dict[str, AgentMemory] = {name: dict(memory[name]) for name in _OBJECTS if name in memory}
+        self._total = memory["total_episodes"]
+
+    def restore(self, memory: AgentMemory) -> None:
+        """In place: copies that a caller made one level deep share the lists and objects."""
+        for name, items in self._lists.items():
+            memory[name][:] = items
+        for name in _OBJECTS:
+            now, was = memory.get(name, {}), self._objects.get(name, {})
+            for gone in now.keys() - was.keys():
+                del now[gone]
+            now.update(was)
+            if name not in self._objects:
+                memory.pop(name, None)
+        memory["total_episodes"] = self._total
+
+
 def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
     """Adds what another memory has come to: as if its episodes were added one by one, but for what its bounds cut off."""
     before = memory["total_episodes"]
@@ -187,7 +209,8 @@ def _bound_tasks(memory: AgentMemory, task: str) -> None:
     history, rules = memory["score_history"], memory["task_rules"]
     if max(len(history), len(rules)) <= limits.TRAINING_TASKS_MAX:
         return
-    recent = {episode.get("task_id") for episode in memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]} | {task}
+    logged = [episode.get("task_id") for episode in memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]]
+    recent = {task, *(name for name in logged if isinstance(name, str))}
     for known in [name for name in dict.fromkeys([*history, *rules]) if name not in recent]:
         if max(len(history), len(rules)) <= limits.TRAINING_TASKS_MAX:
             return
@@ -208,7 +231,10 @@ def high_score_rules(memory: AgentMemory) -> list[str]:
 
 def add_global_rules(memory: AgentMemory, new: Iterable[str]) -> None:
     rules = memory["global_rules"]
-    rules[:] = list(dict.fromkeys([*rules, *new]))[-2 * limits.TRAINING_RULES_PER_TASK :]
+    known: dict[str, Any] = {}
+    for rule in [*rules, *new]:  # somebody else may have put in what cannot be hashed
+        known.setdefault(rule if isinstance(rule, str) else f"\0{rule!r}", rule)
+    rules[:] = list(known.values())[-2 * limits.TRAINING_RULES_PER_TASK :]
 
 
 # --- what was there before ----------------------------------------------------------------------------------------------
@@ -242,10 +268,25 @@ def _content_problem(data: AgentMemory) -> str:
     scores = [*(episode.get("score", 0.0) for episode in log), *chain.from_iterable(history.values())]
     if not all(isinstance(score, int | float) for score in scores):
         return "a score is not a number"
-    older = (data.get("older_scores") or {}).values()
-    if not all(isinstance(kept, dict) and {"count", "sum"} <= kept.keys() for kept in older):
-        return "older_scores holds something other than counts and sums"
+    for kept in (data.get("older_scores") or {}).values():
+        if not (isinstance(kept, dict) and _is_count(kept.get("count")) and _is_finite(kept.get("sum"))):
+            return "older_scores holds something other than counts and sums"
+    for name in ("skipped", "shared_episodes"):
+        if not all(map(_is_count, (data.get(name) or {}).values())):
+            return f"{name} holds something other than counts"
     return ""
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def _is_finite(value: object) -> bool:
+    """As a float: JSON has whole numbers that are none."""
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def upgrade(memory: AgentMemory) -> int:
@@ -255,6 +296,8 @@ def upgrade(memory: AgentMemory) -> int:
     for name, value in empty().items():
         if memory.get(name) is None:
             memory[name] = value
+    for name in [name for name in OPTIONAL if memory.get(name, ()) is None]:
+        del memory[name]
     if known and not memory["total_episodes"]:
         memory["total_episodes"] = known
     if not isinstance(memory["last_consolidated_at"], int | float):
@@ -265,12 +308,12 @@ def upgrade(memory: AgentMemory) -> int:
             card[name] = whole(card.get(name), 0)
     dropped = 0
     for task, scores in memory["score_history"].items():
-        finite = [score for score in scores if math.isfinite(score)]
+        finite = [score for score in scores if _is_finite(score)]
         dropped += len(scores) - len(finite)
         scores[:] = finite
         add_scores(memory, task, [])
     log = memory["episode_log"]
-    log[:] = [episode for episode in log if math.isfinite(episode.get("score", 0.0))]
+    log[:] = [episode for episode in log if _is_finite(episode.get("score", 0.0))]
     for name in ("mistakes", "successes"):
         del memory[name][: -limits.TRAINING_LESSONS_MAX]
     return dropped

@@ -4,12 +4,14 @@ read."""
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import random
 import secrets
 import stat
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -75,9 +77,31 @@ def _parsed(content: bytes) -> Any:
 class Locked:
     """A file whose lock this process holds."""
 
-    def __init__(self, path: Path, lock: int) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = lock
+        self._file: io.FileIO | None = None
+        _held.add(self)
+
+    @property
+    def _lock(self) -> int:
+        return self._file.fileno() if self._file else -1
+
+    def take(self) -> None:
+        """The file object closes what it opened, wherever an interrupt strikes."""
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
+        while True:
+            self._file = io.FileIO(lock, "r+", opener=_opened)
+            if _locks(self._lock, deadline) and _is_still(lock, self._lock):
+                return
+            self.close()
+            if time.monotonic() > deadline:
+                waited_s = limits.BUSY_TIMEOUT_MS // 1000
+                raise BusyError(f"{lock} was held by another process for {waited_s} s; nothing was changed, try again")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
 
     def read(self) -> bytes | None:
         return read(self.path)
@@ -127,33 +151,30 @@ class Locked:
 @contextmanager
 def locked(path: Path) -> Iterator[Locked]:
     """Holds the file's lock, which the kernel takes back from a process that dies. The folder is made where it is missing."""
+    held = Locked(path)
     try:
-        files.make_folder(path.parent)
-        lock = _taken(path.with_name(f".{path.name}.lock"))
-    except OSError as error:
-        raise files.disk_error(error, path) from error
-    try:
-        held = Locked(path, lock)
+        try:
+            files.make_folder(path.parent)
+            held.take()
+        except OSError as error:
+            raise files.disk_error(error, path) from error
         held.clear_leftovers()
         yield held
     finally:
-        os.close(lock)
+        held.close()
 
 
-def _taken(lock: Path) -> int:
-    deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
-    while True:
-        handle = os.open(lock, _LOCK_MODE, files.FILE_MODE)
-        try:
-            if _locks(handle, deadline) and _is_still(lock, handle):
-                return handle
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
-        if time.monotonic() > deadline:
-            waited_s = limits.BUSY_TIMEOUT_MS // 1000
-            raise BusyError(f"{lock} was held by another process for {waited_s} s; nothing was changed, try again")
+_held: weakref.WeakSet[Locked] = weakref.WeakSet()
+
+
+def let_go() -> None:
+    """In a child that was forked in the middle of another thread's save: the lock is that thread's alone."""
+    for held in list(_held):
+        held.close()
+
+
+def _opened(name: str, _flags: int) -> int:
+    return os.open(name, _LOCK_MODE, files.FILE_MODE)
 
 
 def _locks(handle: int, deadline: float) -> bool:

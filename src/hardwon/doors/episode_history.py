@@ -12,33 +12,39 @@ first, and the file tells how far it has the numbers of this history.
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from hardwon import limits
-from hardwon.doors.episode_dict import AgentMemory, Entry, add, add_sum, empty
-from hardwon.doors.episode_file import decoded, encoded
+from hardwon.doors.episode_dict import OPTIONAL, AgentMemory, Entry, add, add_sum, empty, whole
+from hardwon.doors.episode_file import decoded, encoded, let_go
 from hardwon.doors.episode_merge import adopt, by_hand
 from hardwon.fields import new_id
 
 EMPTY = encoded(empty())
+_BESIDE = (*OPTIONAL, "last_consolidated_at")
 guard = threading.RLock()
 """Held while a memory is changed, saved, or forked: one for all of them, because copies share what they know."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class Recorded:
     """One call of `record_episode`, or the sum of many. `saved` are the files it is in; `number` is its history's name and its
-    own place there, where another process may have it too."""
+    own place there, where another process may have it too. `copied` tells which copies have it: where it is the same, they
+    have all of these or none."""
 
     entry: Entry | AgentMemory
     number: tuple[str, int] | None = None
     saved: set[str] = field(default_factory=set)
+    copied: tuple[str, ...] = ()
 
     @property
     def episodes(self) -> int:
@@ -73,15 +79,41 @@ class History:
     def __init__(self, content: bytes, total: int, place: str | None = None) -> None:
         self.latest = Base(content, total, 0)
         self.bases = {place: self.latest} if place is not None else {}
+        self.beside: AgentMemory = {}
         self._recorded: list[Recorded] = []
+        self._inside: weakref.WeakSet[Recorded] = weakref.WeakSet()
         self._forgotten = 0
         self._name = ""
         _living.add(self)
 
     def append(self, entry: Entry) -> None:
-        self._recorded.append(Recorded(entry))
-        if len(self._recorded) > limits.TRAINING_PENDING_MAX:
+        """The last thing that is done is to take it: whoever is interrupted can tell by that."""
+        if len(self._recorded) >= limits.TRAINING_PENDING_MAX:
             self._shorten()
+        self._recorded.append(Recorded(entry))
+
+    def has_last(self, entry: Entry) -> bool:
+        return bool(self._recorded) and self._recorded[-1].entry is entry
+
+    def fill_in(self, memory: AgentMemory) -> None:
+        """Shallow copies of a dict share its lists and objects, but not the keys that came later. `beside` has them."""
+        for name in OPTIONAL:
+            if memory.get(name) is None and name in self.beside:
+                memory[name] = self.beside[name]
+        if marks := self.beside.get("shared_episodes"):
+            mine = memory["shared_episodes"]
+            memory["shared_episodes"] = {**mine, **{name: max(mark, mine.get(name, 0)) for name, mark in marks.items()}}
+
+    def look_at(self, memory: AgentMemory) -> None:
+        """Takes note of what `fill_in` gives to others."""
+        self.beside.update({name: memory[name] for name in _BESIDE if memory.get(name) is not None})
+
+    def everything(self) -> Iterable[Recorded]:
+        """All that went into the memory, as far as somebody else may have it too."""
+        return {*self._inside, *self._recorded}
+
+    def goes_on_from(self, other: History) -> None:
+        self._inside.update(other.everything())
 
     def _shorten(self) -> None:
         """Files that were not saved to for so long are looked at like any other when it comes to it. What the latest base
@@ -90,14 +122,21 @@ class History:
         self._forget(self.latest.position)
         half = limits.TRAINING_PENDING_MAX // 2
         if len(self._recorded) > half:
-            self._recorded[:half] = [_sum_of(self._recorded[:half])]
-            self._forgotten += half - 1
-            self.latest = self.latest._replace(position=self._forgotten)
-            self.bases = dict.fromkeys(self.bases, self.latest)
+            alike = groupby(self._recorded[:half], lambda each: (frozenset(each.saved), each.copied))
+            sums = [_sum_of(list(run)) for _, run in alike]
+            forgotten = self._forgotten + half - len(sums)
+            latest = self.latest._replace(position=forgotten)
+            self.__dict__.update(  # in one step
+                _recorded=sums + self._recorded[half:],
+                _forgotten=forgotten,
+                latest=latest,
+                bases=dict.fromkeys(self.bases, latest),
+            )
 
     def _forget(self, before: int) -> None:
-        del self._recorded[: before - self._forgotten]
-        self._forgotten = before
+        count = before - self._forgotten
+        self._inside.update(self._recorded[:count])
+        self.__dict__.update(_recorded=self._recorded[count:], _forgotten=before)
 
     def since(self, base: Base) -> list[Recorded]:
         return self._recorded[base.position - self._forgotten :]
@@ -129,6 +168,7 @@ class History:
             return None
         twin = deepcopy(self)
         del twin._recorded[len(self._recorded) - len(held) + count :]
+        _tell_apart(held[count:])
         return twin
 
     def share(self) -> None:
@@ -138,6 +178,7 @@ class History:
             self._name = self._name or new_id()
             for n, each in unnumbered:
                 each.number = self._name, n
+            _tell_apart([each for _, each in unnumbered])
 
     def begin_anew(self) -> None:
         """In the copy: what it records from now on is not what the original records."""
@@ -145,8 +186,9 @@ class History:
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> History:
         with guard:
+            _tell_apart([each for each in self._recorded if not each.copied])
             twin = History.__new__(History)
-            twin.__setstate__(self._state())
+            twin.__setstate__({**self._state(), "_inside": weakref.WeakSet(self._inside)})
             return twin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -155,19 +197,36 @@ class History:
             return self._state()
 
     def _state(self) -> dict[str, Any]:
-        return {**self.__dict__, "_recorded": list(self._recorded), "bases": dict(self.bases)}
+        state = {**self.__dict__, "_recorded": list(self._recorded), "bases": dict(self.bases)}
+        del state["_inside"]
+        return {**state, "beside": deepcopy(self.beside)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        self._inside = weakref.WeakSet()
         self.__dict__.update(state)
         self.begin_anew()
         _living.add(self)
 
 
 def _sum_of(recorded: list[Recorded]) -> Recorded:
+    """Of what every copy has all or nothing of: where one of them saves the parts, the sum is saved, and the other way
+    round."""
+    if len(recorded) == 1:
+        return recorded[0]
     total = empty()
+    saved = set(recorded[0].saved)
     for each in recorded:
         each.add_to(total)
-    return Recorded(total, recorded[-1].number, set.intersection(*(each.saved for each in recorded)))
+    for each in recorded:
+        each.saved = saved
+    return Recorded(total, recorded[-1].number, saved, recorded[-1].copied)
+
+
+def _tell_apart(recorded: Iterable[Recorded]) -> None:
+    """Somebody else has a copy of these, but not of those beside them; or the other way round."""
+    mark = new_id()
+    for each in recorded:
+        each.copied = (*each.copied, mark)
 
 
 class EpisodeLog(list[dict[str, Any]]):
@@ -222,6 +281,10 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> Plan:
     mine["episode_log"] = memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]
     # A shallow copy of the dict shares its lists, and what was recorded, but not this number.
     mine["total_episodes"] = max(mine["total_episodes"], start.total + sum(each.episodes for each in pending))
+    history.fill_in(mine)
+    latest = max(whole(each.get("last_consolidated_at"), 0) for each in (mine, history.beside))
+    if latest > whole(mine.get("last_consolidated_at"), 0):
+        mine["last_consolidated_at"] = latest
     if found is None or (base and found == base.content):
         _note_shared(mine, pending)
         return Plan(mine, merged=False)
@@ -230,7 +293,12 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> Plan:
     if base is None and start.content != EMPTY:
         kept = adopt(kept, decoded(start.content)[0])
     shared = kept.get("shared_episodes", {})
-    new = [each for each in pending if place not in each.saved and not _is_among(shared, each)]
+    logged = _Logged(kept, before)
+    new = [
+        each
+        for each in pending
+        if place not in each.saved and not _is_among(shared, each) and not ((each.copied or each.saved) and logged.has(each))
+    ]
     for each in new:
         each.add_to(kept)
     for each in pending:
@@ -239,6 +307,26 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> Plan:
     for either in (before, kept):
         del either["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     return Plan(by_hand(before, mine, kept), merged=True)
+
+
+class _Logged:
+    """The episodes that a log has and an earlier one has not. Only those that may have come here another way, with a copy
+    or through a file, are looked for: others may well be alike."""
+
+    def __init__(self, kept: AgentMemory, before: AgentMemory) -> None:
+        self._more = Counter(map(_text, kept["episode_log"]))
+        self._more.subtract(map(_text, before["episode_log"]))
+
+    def has(self, recorded: Recorded) -> bool:
+        if not isinstance(recorded.entry, Entry) or recorded.entry.log is None:
+            return False
+        text = _text(recorded.entry.log)
+        self._more[text] -= 1
+        return self._more[text] >= 0
+
+
+def _text(logged: dict[str, Any]) -> str:
+    return json.dumps(logged, sort_keys=True)
 
 
 def _is_among(shared: dict[str, int], recorded: Recorded) -> bool:
@@ -258,12 +346,13 @@ def _note_shared(memory: AgentMemory, recorded: Iterable[Recorded]) -> None:
 def settle(memory: AgentMemory, planned: Plan, content: bytes, place: str) -> None:
     """The plan is in the file. Doing this twice does no harm."""
     history = history_of(memory)
-    for recorded in history.since(history.bases.get(place) or history.latest):
+    for recorded in history.everything():
         recorded.saved.add(place)
     total = planned.memory["total_episodes"]
     if planned.merged:
         # The lists are new. Who shares the old ones keeps what it knows about them.
-        history = History(content, total, place)
+        earlier, history = history, History(content, total, place)
+        history.goes_on_from(earlier)
         for name in memory.keys() - planned.memory.keys():
             del memory[name]
         memory.update(planned.memory)
@@ -272,6 +361,7 @@ def settle(memory: AgentMemory, planned: Plan, content: bytes, place: str) -> No
         memory.update({name: value for name, value in planned.memory.items() if name != "episode_log"})
         del memory["episode_log"][: -limits.TRAINING_EPISODES_STORED]
         history.is_now(content, total, place)
+    history.look_at(memory)
 
 
 # --- forks ------------------------------------------------------------------------------------------------------------------
@@ -297,6 +387,9 @@ class _Fork:
         for history in list(_living):
             history.begin_anew()
         self.after()
+        if not self.held:  # by a thread that the child has not got, in a save that it will never finish
+            guard._at_fork_reinit()  # type: ignore[attr-defined]
+            let_go()
 
 
 _fork = _Fork()

@@ -23,6 +23,7 @@ from hardwon.fields import check_json, check_name
 _SCORE: Final = "a finite number from 0 to 1"
 _NAME: Final = f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, not blank"
 _TEXT: Final = f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
+_FIELDS: Final = ("task_id", "score", "steps", "trajectory_summary", "mistakes", "successes", "mistake_cards")
 _CARD_FIELDS: Final = (
     "mistake_type",
     "task_id",
@@ -50,6 +51,11 @@ class Checked:
     def _entry(self, data: object, timestamp: str) -> Entry:
         if not isinstance(data, Mapping):
             self._wrong("episode_data", data, "an object (a mapping) with task_id, score, …")
+            return Entry(None, skipped=tuple(self._left_out.items()))
+        try:
+            data = {name: data[name] for name in _FIELDS if name in data}
+        except Exception:  # noqa: BLE001  # a foreign mapping fails in any way it likes
+            self._wrong("episode_data", data, "an object (a mapping) that can be read")
             return Entry(None, skipped=tuple(self._left_out.items()))
         score = self._score(data.get("score", 0.0))
         task = self._task(data.get("task_id", "unknown"))
@@ -85,6 +91,7 @@ class Checked:
 
     def _task(self, value: Any) -> str:
         try:
+            value = _plain(value)
             if isinstance(value, str) and value.strip() and len(value) <= limits.NAME_CHARS_MAX:
                 value.encode()
                 return str(check_name(value))
@@ -105,6 +112,7 @@ class Checked:
 
     def _text(self, field: str, value: Any, otherwise: str | None) -> Any:
         """The text; cut, where it is only too long."""
+        value = _plain(value)
         if isinstance(value, str):
             try:
                 value.encode()
@@ -122,11 +130,14 @@ class Checked:
             self._wrong(field, value, f"a list of {of}")
             return []
         items: list[Any] = []
-        for item in value:
-            if len(items) == limits.ITEMS_MAX:
-                self._wrong(field, value, f"at most {limits.ITEMS_MAX} items")
-                break
-            items.append(item)
+        try:
+            for item in value:
+                if len(items) == limits.ITEMS_MAX:
+                    self._wrong(field, value, f"at most {limits.ITEMS_MAX} items")
+                    break
+                items.append(item)
+        except Exception:  # noqa: BLE001  # a foreign iterator fails in any way it likes
+            self._wrong(field, value, f"a list of {of} that can be read to its end")
         return items
 
     def _texts(self, field: str, value: Any) -> tuple[str, ...]:
@@ -139,7 +150,11 @@ class Checked:
             if not isinstance(card, Mapping):
                 self._wrong(field, card, "an object with mistake_type, lesson, …")
                 continue
-            said = {name: _cut(name, card[name]) for name in _CARD_FIELDS if card.get(name) is not None}
+            try:
+                said = {name: _cut(name, _plain(card[name])) for name in _CARD_FIELDS if card.get(name) is not None}
+            except Exception:  # noqa: BLE001  # a foreign mapping fails in any way it likes
+                self._wrong(field, card, "an object that can be read")
+                continue
             wrong = next((name for name in said if not _is_small_json(said[name])), None)
             if wrong is not None:
                 allowed = f"a JSON value of at most {limits.TRAINING_TEXT_CHARS_MAX} characters"
@@ -155,6 +170,11 @@ class Checked:
                 "evidence": str(said.get("evidence") or "")[: limits.CARD_TEXT_CHARS_MAX],
                 "lesson": str(said.get("lesson") or "Avoid repeating this failure.")[: limits.CARD_TEXT_CHARS_MAX],
             }
+
+
+def _plain(value: Any) -> Any:
+    """Text as Python's own, whatever somebody's subclass makes of it."""
+    return str.__str__(value) if isinstance(value, str) else value
 
 
 def _cut(name: str, value: Any) -> Any:

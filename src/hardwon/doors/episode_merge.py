@@ -105,7 +105,7 @@ class _Scores:
 def _add_episodes(kept: AgentMemory, ours: _Told, theirs: _Told, at: int | None, tasks: Iterable[_Scores], told: bool) -> None:
     first = min(ours.total, theirs.total) if at is None else at
     new = _without(ours.log[max(first - ours.start, 0) :], theirs.log)
-    by_task = Counter(episode.get("task_id") for episode in new)
+    by_task = Counter(str(episode.get("task_id")) for episode in new)
     # The logs tell exactly what is new, unless they part before they begin: then the scores have to.
     start = max(ours.start, theirs.start)
     by_log_alone = at is not None and (at > start or start == 0)

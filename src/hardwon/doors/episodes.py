@@ -25,7 +25,7 @@ from hardwon.doors.episode_dict import AgentMemory, card_rank, score_total, whol
 from hardwon.doors.episode_file import Locked, UnreadableError, decoded, encoded, locked, read
 from hardwon.doors.episode_history import EMPTY, EpisodeLog, History, guard, history_of, last_seen, plan, settle, with_history
 from hardwon.doors.episode_input import Checked
-from hardwon.errors import HardwonError, InvalidInputError, LlmError, PlaceError
+from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
 from hardwon.fields import from_us, now
 from hardwon.govern.redaction import redact
 from hardwon.learn import distil
@@ -41,6 +41,7 @@ MAX_RULES_PER_TASK: Final = limits.TRAINING_RULES_PER_TASK
 CONSOLIDATION_EVERY: Final = limits.CONSOLIDATE_EVERY_EPISODES
 
 _KEYS: Final = episode_dict.empty().keys() - {"last_consolidated_at"}
+_OF_CONTENT: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 Where = str | os.PathLike[str]
 Clock = Callable[[], datetime]
 
@@ -101,11 +102,16 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
     What is in the file now is kept: the episodes recorded into this memory since it was loaded or saved are added to it, and
     the memory is brought up to date in place."""
     place = _place(path)
-    with guard:
-        _check_memory(memory)
+    with guard, _Using(memory):
+        _check_memory(memory, fully=True)
         with locked(place) as held:
             planned = plan(memory, str(place), _current(held, known=last_seen(memory, str(place))))
             content = encoded(planned.memory)
+            if len(content) > limits.TRAINING_FILE_BYTES_MAX:
+                raise FullError(
+                    f"the training memory would be {len(content)} bytes, more than the {limits.TRAINING_FILE_BYTES_MAX} that "
+                    f"{place} may have; the file is as it was: take out what was put in by hand, or begin another file"
+                )
             try:
                 held.write(content)
                 settle(memory, planned, content, str(place))
@@ -153,21 +159,43 @@ def _current(held: Locked, known: bytes | None = None) -> bytes | None:
         return None
 
 
-def _check_memory(memory: Any) -> None:
+def _check_memory(memory: Any, *, fully: bool = False) -> None:
     """A dict that callers made or changed by hand gets what it lacks; one that is no training memory is refused. Whose log is
-    ours was made by us, and one look is enough: this runs for every episode."""
+    ours was made by us, and one look is enough before each episode; what is saved must be what can be loaded."""
     ours = isinstance(memory, dict) and isinstance(memory.get("episode_log"), EpisodeLog)
-    if problem := episode_dict.shape_problem(memory) if ours else episode_dict.problem_of(memory):
-        raise InvalidInputError.one("memory", memory, f"a training memory, as new_agent_memory() makes it ({problem})")
-    if not ours or _KEYS - memory.keys():
+    if problem := episode_dict.shape_problem(memory) if ours and not fully else episode_dict.problem_of(memory):
+        raise _no_memory(memory, problem)
+    if not ours or _KEYS - memory.keys() or None in map(memory.get, _KEYS) or None in _optional(memory):
         episode_dict.upgrade(memory)
+
+
+def _optional(memory: AgentMemory) -> list[Any]:
+    return [memory.get(name, ()) for name in episode_dict.OPTIONAL]
+
+
+class _Using:
+    """What callers put into a memory by hand fails where it is used: they are told of that."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, _OF_CONTENT) and not isinstance(error, HardwonError):
+            raise _no_memory(self._memory, episode_dict.problem_of(self._memory) or repr(error)) from error
+
+
+def _no_memory(memory: Any, problem: str) -> InvalidInputError:
+    return InvalidInputError.one("memory", memory, f"a training memory, as new_agent_memory() makes it ({problem})")
 
 
 def _readable(memory: Any) -> AgentMemory:
     """The memory, or where it lacks something, another that has it: reading changes nothing."""
     if problem := episode_dict.shape_problem(memory):
-        raise InvalidInputError.one("memory", memory, f"a training memory, as new_agent_memory() makes it ({problem})")
-    if all(memory.get(name) is not None for name in _KEYS):
+        raise _no_memory(memory, problem)
+    if all(memory.get(name) is not None for name in _KEYS) and None not in _optional(memory):
         return cast("AgentMemory", memory)
     return {**episode_dict.empty(), **{name: value for name, value in memory.items() if value is not None}}
 
@@ -190,11 +218,19 @@ def record_episode(
     checked = Checked(episode_data, (clock or now)().isoformat())
     if not lenient:
         checked.raise_if_wrong()
-    with guard:
+    with guard, _Using(memory):
         _check_memory(memory)
         history = history_of(memory)
-        episode_dict.add(memory, checked.entry)
-        history.append(checked.entry)
+        history.fill_in(memory)
+        before = episode_dict.Parts(memory)
+        try:
+            episode_dict.add(memory, checked.entry)
+            history.look_at(memory)
+            history.append(checked.entry)
+        except BaseException:
+            if not history.has_last(checked.entry):
+                before.restore(memory)
+            raise
     if checked.problems:
         _warn(SkippedWarning, "left out of an episode: " + "; ".join(map(str, checked.problems)))
     return memory
@@ -211,7 +247,7 @@ def build_memory_context(memory: AgentMemory, task_id: str | None = None, max_ru
     intake.optional_text("task_id", task_id)
     intake.whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
     intake.whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
-    with guard:
+    with guard, _Using(memory):
         memory = _readable(memory)
         lines = ["## MEMORY FROM PAST EPISODES"]
         if task_id:
@@ -271,18 +307,19 @@ def maybe_consolidate_memory(
     With a model (`llm`, or the one that `api_key` or GROQ_API_KEY is for) the rules are its own, read from the last episodes.
     Without one, or when it is of no use, they are the summaries of episodes with high scores."""
     intake.optional_text("api_key", api_key)
-    with guard:
+    with guard, _Using(memory):
         _check_memory(memory)
         total = memory["total_episodes"]
         if total - (memory["last_consolidated_at"] or 0) < CONSOLIDATION_EVERY:
             return memory
         episodes = [dict(episode) for episode in memory["episode_log"]]
     rules = _rules_of_model(episodes, api_key, llm)  # takes its time: others may record meanwhile
-    with guard:
+    with guard, _Using(memory):
         if rules is None:
             rules = episode_dict.high_score_rules(memory)
         episode_dict.add_global_rules(memory, rules)
         memory["last_consolidated_at"] = total
+        history_of(memory).look_at(memory)
         logger.info("Consolidation: %d global rules", len(memory["global_rules"]))
     save_agent_memory(memory, path)
     return memory
@@ -324,7 +361,7 @@ def _episode(logged: dict[str, Any], number: int) -> Episode | None:
 
 def memory_summary(memory: AgentMemory) -> dict[str, Any]:
     """What the memory holds, in numbers."""
-    with guard:
+    with guard, _Using(memory):
         memory = _readable(memory)
         best = sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:5]
         totals = {task: score_total(memory, task) for task in memory["score_history"]}

@@ -7,10 +7,11 @@ verifies what was adopted.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
@@ -24,6 +25,8 @@ histories; `log`, the episode log without its summaries (the episodes are record
 
 _MARKS: Final = (("[WORKS]", "works"), ("[AVOID]", "avoid"))
 _CONSOLIDATED: Final = "[CONSOLIDATED]"
+_SEEN_MAX: Final = 1_000_000
+"""How often a card can have been seen: more than any agent was trained for is no count."""
 
 
 # --- what a training memory looks like --------------------------------------------------------------------------
@@ -41,12 +44,34 @@ class LoggedEpisode(Model):
     summary: Text = ""
 
 
+def _short(value: object) -> object:
+    """A name that is too long or has several lines, as one that can be shown: training memory took any text."""
+    if not isinstance(value, str) or (len(value) <= limits.NAME_CHARS_MAX and value.isprintable()):
+        return value
+    line = "".join(character if character.isprintable() else " " for character in value)
+    return " ".join(line.split())[: limits.NAME_CHARS_MAX].strip()
+
+
+def _plain(value: object) -> object:
+    """A list or an object as its JSON: training memory took whatever JSON can hold for a worker or a decision."""
+    return json.dumps(check_json(value), sort_keys=True, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+_ShortName = Annotated[RequiredName, BeforeValidator(_short)]
+_PlainValue = Annotated[Scalar, BeforeValidator(_plain)]
+
+
 class CountedCard(MistakeCard):
-    """A mistake card with how often it was seen, and in which episodes first and last."""
+    """A mistake card with how often it was seen, and in which episodes first and last. As it is read: the file's own words are
+    kept as they are."""
 
     model_config = ConfigDict(extra="allow")
 
-    task_id: RequiredName
+    mistake_type: _ShortName = "unknown_mistake"
+    task_id: _ShortName
+    worker_id: _PlainValue = None
+    bad_decision: _PlainValue = None
+    correct_decision: _PlainValue = None
     seen_count: Count = 1
     first_seen_episode: Count = 0
     last_seen_episode: Count = 0
@@ -121,13 +146,13 @@ class ClaimedCard(NamedTuple):
     claim: Claim
 
 
-def rules_of(told: Iterable[Told], task_id: str | None) -> Iterator[ClaimedRule]:
-    """Rules of a task; of None, those of no task."""
+def rules_of(told: Iterable[Told], task_id: str | None, now_us: int) -> Iterator[ClaimedRule]:
+    """Rules of a task; of None, those of no task. Nobody says anything after `now_us`."""
     for record, memory in told:
         places = {(kind, rule_key(text, kind)): place for place, (kind, text) in enumerate(_rules_said(memory, task_id))}
         for (kind, item), place in places.items():
             if item:
-                yield ClaimedRule(kind, item, _claim(record, place))
+                yield ClaimedRule(kind, item, _claim(record, now_us, place))
 
 
 def adopted_text(memory: TrainingMemory, task_id: str | None, kind: str, items: Iterable[str]) -> str | None:
@@ -137,12 +162,12 @@ def adopted_text(memory: TrainingMemory, task_id: str | None, kind: str, items: 
     return " ".join(said[-1].split())[: limits.LESSON_CHARS_MAX] if said else None
 
 
-def cards_of(told: Iterable[Told], task_id: str | None = None) -> Iterator[ClaimedCard]:
+def cards_of(told: Iterable[Told], task_id: str | None, now_us: int) -> Iterator[ClaimedCard]:
     """Mistake cards of a task, or of all of them."""
     for record, memory in told:
         for card in _cards_said(memory):
             if task_id in (None, card.task_id):
-                yield ClaimedCard(card.task_id, card_key(card, card.task_id), _claim(record, 0, card.seen_count))
+                yield ClaimedCard(card.task_id, card_key(card, card.task_id), _claim(record, now_us, 0, card.seen_count))
 
 
 def adopted_card(memory: TrainingMemory, item: str) -> MistakeCard | None:
@@ -178,7 +203,7 @@ def _marked(rule: str) -> tuple[str, str]:
     return "written", said
 
 
-def _claim(record: Adopted, place: int, seen: int = 1) -> Claim:
+def _claim(record: Adopted, now_us: int, place: int, seen: int = 1) -> Claim:
     metadata = record.metadata
     vouched = metadata.validation.status in VOUCHED_STATUSES
-    return Claim(record.id, metadata.source.author, record.at_us, vouched, place, seen)
+    return Claim(record.id, metadata.source.author, min(record.at_us, now_us), vouched, place, min(seen, _SEEN_MAX))

@@ -17,6 +17,9 @@ from hardwon.learn import beta
 _SURE: Final = 0.95
 _NORMAL: Final = 1.959963984540054  # what Student's distribution comes to
 _DEGREES_MAX: Final = 1e6
+_WAYS_MIN: Final = (
+    40  # of dealing the scores out to both sides: each of fewer comes about by chance more than once in 20, two-sided
+)
 
 
 class Scored(NamedTuple):
@@ -112,23 +115,35 @@ def _by_task(scored: Iterable[Scored]) -> list[tuple[list[float], list[float]]]:
 
 def difference(tasks: Iterable[tuple[Sequence[float], Sequence[float]]]) -> tuple[float, tuple[float, float]] | None:
     """How much higher the first scores of each pair are than the second, on average over the tasks, and the interval around
-    it. Tasks without two scores on both sides tell nothing about the noise, and are left out."""
+    it. Tasks without two scores on both sides tell nothing about the noise, and are left out.
+
+    The spread of a few scores says little of the noise: where chance alone deals out any split of them too often, the interval
+    is no narrower than what holds for whatever scores from 0 to 1; and where all are alike, no narrower than outcomes allow
+    that so many attempts may well not have met."""
     pairs = [(one, other) for one, other in tasks if len(one) > 1 and len(other) > 1]
     if not pairs:
         return None
     weights = [len(one) * len(other) / (len(one) + len(other)) for one, other in pairs]
     total = math.fsum(weights)
-    gained, variance, degrees = 0.0, 0.0, 0.0
+    gained, variance, degrees, fewness, unseen, ways = 0.0, 0.0, 0.0, 0.0, 0.0, 1
     for (one, other), weight in zip(pairs, weights, strict=True):
         share = weight / total
         gained += share * (_mean(one) - _mean(other))
-        for scores in (one, other):
-            part = share * share * _spread(scores) / len(scores)
+        spreads = _spread(one), _spread(other)
+        for scores, spread in zip((one, other), spreads, strict=True):
+            part = share * share * (spread or max(spreads)) / len(scores)  # a side that is all alike is not beyond all noise
             variance += part
             degrees += part * part / (len(scores) - 1)
+            fewness += share * share / len(scores)
+            unseen += share * (1 - (1 - _SURE) ** (1 / len(scores)))
+        ways *= math.comb(len(one) + len(other), len(one)) if ways < _WAYS_MIN else 1
+    bounded = math.sqrt(math.log(2 / (1 - _SURE)) / 2 * fewness)  # Hoeffding: all that is known is that scores are from 0 to 1
     if variance <= 0 or degrees <= 0:  # all alike, or so nearly that no number tells them apart
-        return gained, (gained, gained)
-    reach = student(variance * variance / degrees) * math.sqrt(variance)
+        reach = min(unseen, bounded)
+    else:
+        reach = student(variance * variance / degrees) * math.sqrt(variance)
+    if ways < _WAYS_MIN:
+        reach = max(reach, bounded)
     return gained, (max(gained - reach, -1.0), min(gained + reach, 1.0))
 
 

@@ -132,7 +132,7 @@ class Weighed:
     @property
     def newest_first(self) -> tuple[int, bool, int, str]:
         place = max((claim.place for claim in self.support.claims), default=0)
-        return -self.support.last_us, self.task_id is None, -place, self.support.item
+        return -self.support.last_recorded_us, self.task_id is None, -place, self.support.item
 
 
 def weigh(
@@ -154,6 +154,8 @@ def weigh(
         if not helpful and not claimed:
             continue
         usual = thresholds.good_share if kind == "works" else thresholds.bad_share
+        if claimed:  # one more that speaks for it, here as there: or its own word would be beyond chance
+            usual = (usual * thresholds.episodes + 1) / (thresholds.episodes + 1)
         state = rule_state(helpful + claimed, harmful, usual)
         if state == "candidate" and harmful <= helpful + claimed and any(claim.vouched for claim in support.claims):
             state = "active"
@@ -235,7 +237,7 @@ def _rule(weighed: Weighed, support: Support, task_id: str | None, helpful: int,
         first_seen=_date(support.first_day),
         last_seen=from_us(support.last_us),
         evidence=tuple(support.evidence),
-        adopted=len(support.claims),
+        adopted=support.claimants,
     )
 
 
@@ -337,7 +339,13 @@ def believable_foreign(support: Support) -> bool:
 
 def ranked_cards(cards: Iterable[Support], today: int) -> list[Support]:
     """By how often they were seen of late, the types taking turns: however often one type comes up, the best card of every
-    other type stands before its second."""
+    other type stands before its second. Cards that were only adopted come last, whatever they say of themselves."""
+    listed = list(cards)
+    parts = ([card for card in listed if card.only_claimed is claimed] for claimed in (False, True))
+    return [card for part in parts for card in _in_turns(part, today)]
+
+
+def _in_turns(cards: Iterable[Support], today: int) -> list[Support]:
     by_type: dict[str, list[Support]] = {}
     for card in sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item)):
         by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)

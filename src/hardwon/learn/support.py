@@ -59,11 +59,34 @@ class Support:
     @property
     def seen_before(self) -> int:
         """How often it was seen before it was adopted, as whoever counted it says."""
-        return sum(claim.seen for claim in self.claims)
+        most: dict[str, int] = {}
+        for claim in self.claims:
+            most[claim.author] = max(most.get(claim.author, 0), claim.seen)
+        return sum(most.values())
+
+    @property
+    def only_claimed(self) -> bool:
+        """Whether it was adopted, without a record that says so and without anybody who vouches for it."""
+        return not self.records and not self.vouched
+
+    @property
+    def only_source(self) -> str | None:
+        """None where there are several, or somebody vouches for it."""
+        return next(iter(self.authors)) if len(self.authors) == 1 and not self.vouched else None
+
+    @property
+    def claimants(self) -> int:
+        """How many say so without records: one that says it in several files is still one."""
+        return len({claim.author for claim in self.claims})
 
     @property
     def last_us(self) -> int:
         return max(self.newest)[0]
+
+    @property
+    def last_recorded_us(self) -> int:
+        """When a record said so last; where none did, a claim."""
+        return max((tally.last_us for tally in self.tallies), default=self.last_us)
 
     @property
     def evidence(self) -> list[str]:
@@ -86,9 +109,12 @@ class Support:
         return [*records, *(claim.record_id for claim in claimed)]
 
     def weight(self, today: int) -> float:
-        """Records, and claims for one each, all counting less as they age."""
-        claimed = sum(age_weight(claim.at_us // DAY_US, today) for claim in self.claims)
-        return claimed + sum(tally.times * age_weight(tally.day, today) for tally in self.tallies)
+        """Records, and whoever claims it for one, all counting less as they age."""
+        claimed: dict[str, float] = {}
+        for claim in self.claims:
+            weight = age_weight(claim.at_us // DAY_US, today)
+            claimed[claim.author] = max(claimed.get(claim.author, 0.0), weight)
+        return sum(claimed.values()) + sum(tally.times * age_weight(tally.day, today) for tally in self.tallies)
 
 
 def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> dict[str, Support]:

@@ -277,12 +277,10 @@ class TreeIndex:
             found.append((path, file, Stored(*stored) if stored[0] is not None and file.state == DUE else None))
         return found
 
-    def note_written(self, files: Iterable[Written], *, synced: bool = False) -> None:
+    def note_written(self, files: Iterable[Written]) -> None:
         """These files are there now. They stay due until they are synced."""
         for file, mtime_ns, size, digest in files:
             self.touch(file, (mtime_ns, size), digest)
-            if synced:
-                self._set_state(file._replace(digest=digest), IN_STEP)
 
     def note_planted(self, files: Sequence[tuple[str, str, tuple[int, int]]], *, synced: bool) -> None:
         """Folder path, name, and (mtime_ns, size) of files that were just planted, and are written now."""
