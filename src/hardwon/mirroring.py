@@ -745,9 +745,10 @@ class Mirror:
             with self._reading() as index:
                 kept = index.records(list(unknown))
             fresh = {(seq, unknown[seq]): quick_payload(sound_body(stored), "") for seq, stored in kept}
-            if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX:
-                known.clear()
-            known |= {key: payload for key, payload in islice(fresh.items(), limits.TREE_REMEMBERED_MAX) if is_flat(payload)}
+            # What is remembered already still answers this question, also where there is no room for both.
+            room = {} if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX else known
+            new = {key: payload for key, payload in islice(fresh.items(), limits.TREE_REMEMBERED_MAX) if is_flat(payload)}
+            self._payloads = {**room, **new}
         told = []
         for match in found:
             key = match.seq, match.digest
