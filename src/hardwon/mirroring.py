@@ -277,7 +277,7 @@ class Mirror:
 
     def _work_off(self, due: Sequence[tuple[str, File, Stored | None]]) -> int:
         """Removes and writes what is due; how much of it was done."""
-        gone, written, moved = list[File](), list[Written](), list[tuple[File, str, str, Seen]]()
+        gone, written, moved = list[File](), list[Written](), list[tuple[File, str, str, Seen, bytes]]()
         refused: dict[str, str] = {}
         for folder, file, stored in due:
             try:
@@ -291,7 +291,7 @@ class Mirror:
                     if name == file.name:
                         written.append(Written(file, *seen, digest))
                     else:
-                        moved.append((file._replace(digest=file.digest), folder, name, seen))
+                        moved.append((file, folder, name, seen, digest))
             except (OSError, DamagedError) as error:
                 refused[folder] = str(error)
         for folder, why in refused.items():
@@ -301,8 +301,8 @@ class Mirror:
                 index = self._index(writer)
                 index.note_written(written)
                 index.note_removed(gone)
-                for file, folder, name, seen in moved:
-                    index.move(file, folder, name, seen.mtime_ns)
+                for each in moved:
+                    index.move(*each)
         self._unsynced += len(due)
         return len(gone) + len(written) + len(moved)
 
@@ -584,7 +584,7 @@ class Mirror:
         if not group:
             del gone[file.digest]
         if same_memory(self._experience_of(stored), read, same_time=False):
-            self._index(writer).move(lost, file.folder, file.name, file.seen.mtime_ns)
+            self._index(writer).move(lost, file.folder, file.name, file.seen, file.digest)
         else:  # in its new folder it says something else
             new_id = self._keep(writer, file, read, known)
             if new_id:

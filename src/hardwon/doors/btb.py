@@ -108,14 +108,14 @@ class MemoryEngine:
     def reflect(self) -> dict[str, Any]:
         """What the memories add up to: totals, where failures and successes pile up, the newest ones, and sentences."""
         found = self.memory.reflect()
-        newest = [(record.id, record) for record in found.recent if isinstance(record, Experience)]
+        newest = [record for record in found.recent if isinstance(record, Experience)]
         return {
             "total_memories": found.total,
             "by_outcome": found.by_outcome,
             "by_tool": found.by_tool,
             "failure_hotspots": found.hotspots,
             "success_patterns": found.strengths,
-            "recent": [self._tree.dict_of(record, self._shown_root) for _, record in newest],
+            "recent": [self._tree.dict_of(record, self._shown_root) for record in newest],
             "insights": found.insights,
         }
 
@@ -181,7 +181,8 @@ class MemoryEngine:
         if not isinstance(pattern, str | os.PathLike) or not isinstance(os.fspath(pattern), str):
             raise InvalidInputError.one("pattern", pattern, "a glob")
         text = os.fspath(pattern)
-        for prefix in (self._shown_root, str(self._tree.root), os.path.normpath(self.root), os.path.abspath(self.root)):  # noqa: PTH100  # links are not followed
+        absolute = os.path.abspath(self.root)  # noqa: PTH100  # callers write it without following links
+        for prefix in (self._shown_root, str(self._tree.root), os.path.normpath(self.root), absolute):
             if text.startswith(f"{prefix}/"):
                 return Glob(text[len(prefix) + 1 :])
         return Glob(text.removeprefix("./"))

@@ -231,10 +231,10 @@ class TreeIndex:
             self.make_past(file)
             self._insert(file.folder, file.name, file.seq, file.state, *seen, digest)
 
-    def move(self, file: File, folder: str, name: str, mtime_ns: int) -> None:
-        """The same file under another name; the old one is past."""
+    def move(self, file: File, folder: str, name: str, seen: tuple[int, int], digest: bytes) -> None:
+        """The record's file has another name, looks and says as told; the old one is past."""
         self.make_past(file)
-        self._insert(self.folder_id(folder), name, file.seq, file.state, mtime_ns, file.size, file.digest)
+        self._insert(self.folder_id(folder), name, file.seq, file.state, *seen, digest)
 
     def _insert(self, *row: Any) -> None:
         self._run(
