@@ -399,7 +399,8 @@ class Issue(Model):
 
 
 class Fix(Record):
-    """One attempt to fix an issue. Applied is `fix_success`; a success is applied and verified."""
+    """One attempt to fix an issue. Applied is `fix_success`; a success is applied and verified. `other` is what else the fixer's
+    reply, or the row of an older database, had to say."""
 
     kind: Literal["fix"] = "fix"
     issue: Issue
@@ -415,6 +416,7 @@ class Fix(Record):
     confidence: Unit | None = None
     verification_steps: Texts | None = None
     expected_outcome: Text | None = None
+    other: JsonObject | None = None
 
     @property
     def succeeded(self) -> bool:
