@@ -11,18 +11,20 @@ from hypothesis import strategies as st
 from hardwon import Episode, Experience, Fix, Issue, Memory, Metadata, MistakeCard, Source, Step, Trajectory
 from hardwon.fields import new_id
 from hardwon.model import Adopted, AnyRecord, Moment, Validation
-from strategies import at
+from strategies import at, claimable
 
 TASKS = ["triage", "deploy"]
 TEXTS = ["Read the log first.", "read the  log first", "Guessed.", "Asked the owner"]
 ERRORS = ["TypeError: unsupported operand type(s) for +: 'int' and 'str'", "bash: foo: command not found", "all good"]
 
 metadatas = st.builds(
-    lambda author, minutes, status, failure: Metadata(
-        project_id="default",
-        source=Source(author=author),
-        context=Moment(timestamp=at(0) + timedelta(minutes=minutes)),
-        validation=Validation(status=status, failure_hash=failure),
+    lambda author, minutes, status, failure: claimable(
+        Metadata(
+            project_id="default",
+            source=Source(author=author),
+            context=Moment(timestamp=at(0) + timedelta(minutes=minutes)),
+            validation=Validation(status=status, failure_hash=failure),
+        )
     ),
     st.sampled_from(["ann", "bob", "eve"]),
     st.integers(0, 4 * 24 * 60),

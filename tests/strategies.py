@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hardwon import Episode, Experience, Fact, Fix, Issue, Metadata, MistakeCard, Source, Step, Trajectory
 from hardwon.fields import from_us
+from hardwon.govern.trust import MAY_CLAIM_VERIFIED
 from hardwon.model import ROUTES, STATUSES, VERIFIERS, Adopted, AnyRecord, Entities, Moment, RelatedFile, Validation
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80)
@@ -31,6 +32,18 @@ def some(items: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.lists(items, max_size=3)
 
 
+def claimable(metadata: Metadata) -> Metadata:
+    """The same where it claims no more than its source may; else a verified one of a source that may."""
+    validation = metadata.validation
+    if validation.status not in ("verified", "published"):
+        return metadata
+    by = validation.verified_by or "human_approval"
+    source = next(source for source, verifier in MAY_CLAIM_VERIFIED.items() if verifier == by)
+    return metadata.altered(
+        source=metadata.source.altered(type=source), validation=validation.altered(status="verified", verified_by=by)
+    )
+
+
 metadatas = st.builds(
     Metadata,
     source=st.builds(Source, id=names, author=names),
@@ -50,7 +63,7 @@ metadatas = st.builds(
     ),
     tags=some(names),
     project_id=st.just("default"),
-)
+).map(claimable)
 ids = st.uuids().map(str)
 
 

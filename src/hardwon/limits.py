@@ -543,3 +543,8 @@ COMPRESS_DAYS: Final = 90
 
 DAYS_MAX: Final = 36_500
 """An age in days that can be asked for: a century."""
+
+# --- governance ---------------------------------------------------------------------------------------------------
+
+PUBLISH_AFTER_CREDITS: Final = 3
+"""How often a verified record has to help before it is published by itself: once may be chance, twice too."""

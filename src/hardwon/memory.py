@@ -37,6 +37,7 @@ from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.govern.lifecycle import check_transition, effective_validation
 from hardwon.govern.redaction import redact, redact_json
 from hardwon.govern.retention import Retention
+from hardwon.govern.trust import check_claim, proved_itself
 from hardwon.intake import Envelope
 from hardwon.knowledge import Knowledge
 from hardwon.learn.confidence import Odds
@@ -120,6 +121,8 @@ _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 _MADE_ELSEWHERE: Final = (
     "records of other kinds: decisions are made by rollback, consolidate and undo, what was adopted is brought by take_in"
 )
+BY_MEMORY: Final = "hardwon"
+"""Who does what nobody asked for: what follows from what others did."""
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
@@ -138,13 +141,16 @@ class Memory:
         llm: Llm | None = None,
         clock: Clock | None = None,
         consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
+        publish_after: int = limits.PUBLISH_AFTER_CREDITS,
     ) -> None:
         """`embedder` adds meaning to text search (`hardwon.outside.embedders` has some). `llm` writes rules when
         `consolidate(llm=True)` asks for them. `consolidate_every`: after so many episodes the memory is consolidated by itself,
-        without the LLM; 0 means never."""
+        without the LLM; 0 means never. `publish_after`: a verified record that was credited so often is published; 0 means
+        never."""
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
         self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
+        self._publish_after = intake.whole_number("publish_after", publish_after, 0, limits.JSON_INT_ABS_MAX)
         fit = all(hasattr(embedder, name) for name in ("name", "embed")) and not isinstance(embedder, type)
         if embedder is not None and not fit:
             raise InvalidInputError.one("embedder", embedder, "an object with name, dimension and embed(texts)")
@@ -379,10 +385,15 @@ class Memory:
                 f"record {record_id} is kept already and says something else: records are append-only; record the new "
                 "version under an id of its own and supersede the old one"
             )
+        added = set(appended.added)
+        for record in records:  # one that is here already claims nothing new
+            if record.id in added:
+                check_claim(record.metadata)
+        worked = [record for record in records if record.recalled and record.id in added and record.turned_out_well]
+        self._publish_proven(writer, dict.fromkeys(each for record in worked for each in record.recalled or ()))
         mirror = self._mirror_within(writer)
         if not mirror:
             return []
-        added = set(appended.added)
         return mirror.plant(writer, [(record, row) for record, row in zip(records, rows, strict=True) if row.id in added])
 
     # --- the tree of files ----------------------------------------------------------------------------------------
@@ -609,7 +620,23 @@ class Memory:
                 event = Event(id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome)
                 writer.add_events(self.project, [clean_event(event)])
                 refresh_status(writer, self.project, found)
+            self._publish_proven(writer, known)
         return known
+
+    def _publish_proven(self, writer: Writer, record_ids: Iterable[str]) -> None:
+        """Those that were verified, and helped often enough since."""
+        for record_id in record_ids:
+            stored = writer.get(self.project, record_id) if self._publish_after else None
+            if not stored or stored.kind in INTERNAL_KINDS:
+                continue
+            status = record_of(stored).metadata.validation.status
+            helped, hindered = writer.credits(self.project, record_id) if status == "verified" else (0, 0)
+            if proved_itself(status, helped, hindered, self._publish_after):
+                at, why = self._clock(), f"credited {helped} times"
+                event = Event(
+                    id=new_id(at), record_id=record_id, kind="status", at=at, by=BY_MEMORY, status="published", reason=why
+                )
+                happen(writer, self.project, event)
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""

@@ -172,6 +172,10 @@ class Writer(ABC):
         """The record's events by (time, id); an empty list where there are none."""
 
     @abstractmethod
+    def credits(self, project: str, record_id: str) -> tuple[int, int]:
+        """How often a record helped, and how often it did not: as was credited, and as attempts turned out that recalled it."""
+
+    @abstractmethod
     def set_standing(
         self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
     ) -> None:

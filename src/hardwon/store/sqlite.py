@@ -698,6 +698,14 @@ class SqliteWriter(Writer):
     def events_of(self, project: str, record_id: str) -> list[Event]:
         return _events_of(self._connection, project, record_id)
 
+    def credits(self, project: str, record_id: str) -> tuple[int, int]:
+        sql = (
+            f"SELECT r.helped + {_votes('level1')}, r.hindered + {_votes('level0')} FROM record r "
+            "WHERE r.project_id = ? AND r.id = ?"
+        )
+        helped, hindered = self._connection.execute(sql, (project, record_id)).get or (0, 0)
+        return helped, hindered
+
     def set_standing(
         self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
     ) -> None:
