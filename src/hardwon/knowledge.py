@@ -4,18 +4,20 @@ for what is shown."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.fields import from_us, is_derived
+from hardwon.fields import TIME_US_MAX, from_us, is_derived, to_us
 from hardwon.learn.adopted import TRAINING_MEMORY, Told, adopted_card, adopted_text, cards_of, rules_of, told_by
 from hardwon.learn.compare import Scored
-from hardwon.learn.confidence import FixCounts, Odds, Share, fix_odds, tool_odds
+from hardwon.learn.confidence import FixCounts, Odds, Share, Shares, fix_odds, tool_odds
 from hardwon.learn.consolidation import merged_items
 from hardwon.learn.failures import error_core, failure_hash
+from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, days_between, issue_trends
 from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, adopted_key, rule_key, signature_keys
 from hardwon.learn.patterns import (
     ModelInsights,
@@ -98,6 +100,7 @@ class Knowledge:
         self.today = today
         self._records: dict[str, AnyRecord | None] = {}
         self._counts: dict[tuple[str, str], list[Daily]] = {}
+        self._shared: dict[tuple[str, str], Shares] = {}
         self._weighed: dict[str, list[Weighed]] = {}
         self._told: dict[str, Told] | None = None
         self._episodes: dict[str, list[Episode]] = {}
@@ -109,6 +112,12 @@ class Knowledge:
         if (scope, key) not in self._counts:
             self._counts[scope, key] = self._store.daily(self._project, scope, key)
         return self._counts[scope, key]
+
+    def _shares(self, scope: str, key: str) -> Shares:
+        """The same, added up once."""
+        if (scope, key) not in self._shared:
+            self._shared[scope, key] = Shares(self.daily(scope, key), self.today)
+        return self._shared[scope, key]
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self._project, scope, key, limits.ITEMS_CONSIDERED_MAX)
@@ -138,18 +147,19 @@ class Knowledge:
         of_subject = of_signature = None
         if issue:
             model, issue_type = issue.model, issue.issue_type
-            of_signature = self.daily("fix.signature", generate_issue_signature(issue))
+            of_signature = self._shares("fix.signature", generate_issue_signature(issue))
             subject = issue_subject(issue)
-            of_subject = self.daily("fix.subject", subject) if subject else None
-        of_model = None if model is None else self.daily("fix.model", model)
+            of_subject = self._shares("fix.subject", subject) if subject else None
+        of_model = None if model is None else self._shares("fix.model", model)
         types = {} if issue_type is None else {issue_type: 1}
-        for counted in (*(of_model or ()), *(of_subject or ())):
-            name = counted.item.partition(BETWEEN_NAMES)[0]
-            types[name] = types.get(name, 0) + sum(counted.levels)
+        for shares in filter(None, (of_model, of_subject)):
+            for item, share in shares.items.items():
+                name = item.partition(BETWEEN_NAMES)[0]
+                types[name] = types.get(name, 0) + share.attempts
         most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))[: limits.ISSUE_TYPES_TESTED_MAX]
         counts = FixCounts(
-            everything=self.daily("fix", ""),
-            types={name: self.daily("fix.type", name) for name in most},
+            everything=self._shares("fix", ""),
+            types={name: self._shares("fix.type", name) for name in most},
             issue_type=issue_type,
             model=of_model,
             subject=of_subject,
@@ -231,7 +241,7 @@ class Knowledge:
         share = Share.of(tallies, self.today)
         odds = self.fix_odds(None, name, None, None)
         issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
-        elsewhere = {issue: Share.of(self.daily("fix.type", issue), self.today) for issue, _ in issues}
+        elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
         fixes = self.strategies("model", name, odds.p_success, limits.ISSUES_OF_MODEL_MAX, successful=True)
         return ModelInsights(
             model_name=name,
@@ -253,6 +263,63 @@ class Knowledge:
 
     def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
         return self._store.page(self._project, filters, None, limit, trusted=True)
+
+    # --- figures about fixes --------------------------------------------------------------------------------------
+
+    def fix_totals(self) -> FixTotals:
+        whole = self._shares("fix", "").whole
+        models, types = (self._store.distinct_keys(self._project, scope) for scope in ("fix.model", "fix.type"))
+        return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
+
+    def fix_days(self, days: int) -> list[FixDay]:
+        """From the first day with an attempt inside the window to today."""
+        counts = self._days_of("fix", 1, days).get("", {})
+        return list(days_between(counts, min(counts), self.today)) if counts else []
+
+    def fix_trends(self, days: int) -> list[IssueTrend]:
+        """Over the same days as `fix_days`, whatever came up first."""
+        by_type = self._days_of("fix.type", limits.ISSUE_TYPES_TESTED_MAX, days)
+        first = min((min(counts) for counts in self._days_of("fix", 1, days).values()), default=self.today)
+        return issue_trends({name: days_between(counts, first, self.today) for name, counts in by_type.items()})
+
+    def _days_of(self, scope: str, keys_max: int, days: int) -> dict[str, dict[int, tuple[int, ...]]]:
+        """The counts of each key per day, of so many days up to today; what a wrong clock dated later is in none of them."""
+        found: dict[str, dict[int, tuple[int, ...]]] = {}
+        for key, day, levels in self._store.day_totals(self._project, scope, keys_max, self.today - days + 1):
+            if day <= self.today:
+                found.setdefault(key, {})[day] = levels
+        return found
+
+    def fix_matrix(self) -> list[FixCell]:
+        """The cells that were attempted most, in that order."""
+        attempts: dict[tuple[str, str], int] = {}
+        for model, item, levels in self._store.totals(self._project, "fix.model", limits.FIX_PAIRS_MAX):
+            cell = model, item.partition(BETWEEN_NAMES)[0]
+            attempts[cell] = attempts.get(cell, 0) + sum(levels)
+        most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[: limits.FIX_CELLS_MAX]
+        return [self._fix_cell(*cell) for cell in most]
+
+    def _fix_cell(self, model: str, issue_type: str) -> FixCell:
+        odds = self.fix_odds(None, model, issue_type, None)
+        return FixCell(model, issue_type, odds.attempts, odds.applied, odds.verified, odds.p_success)
+
+    def fixers(self) -> list[FixerRecord]:
+        """Those with the most attempts, in that order."""
+        found = []
+        for _, fixer, _ in self._store.totals(self._project, "fix", limits.FIXERS_SHOWN_MAX):
+            odds = self.fix_odds(None, None, None, fixer)
+            found.append(FixerRecord(fixer, odds.attempts, odds.applied, odds.verified, odds.p_success, odds.interval))
+        return found
+
+    def fixes_since(self, since: datetime) -> int:
+        """Whole days from the tallies; only of the day on which it begins the records are counted."""
+        first_day = -(-to_us(since) // DAY_US)
+        whole_days = sum(sum(total.levels) for total in self._store.day_totals(self._project, "fix", 1, first_day))
+        midnight_us = first_day * DAY_US
+        if midnight_us == to_us(since):
+            return whole_days
+        until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
+        return whole_days + self._store.count(self._project, Filters(kind="fix", since=since, until=until), trusted=True)
 
     # --- rules, cards, scores -----------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from hardwon.store.contract import (
     Counts,
     Cursor,
     Daily,
+    DayTotal,
     Finding,
     Found,
     Progress,
@@ -38,6 +39,7 @@ from hardwon.store.contract import (
     Row,
     Store,
     Stored,
+    Total,
     Writer,
 )
 from hardwon.store.migrations import SCHEMA_VERSION
@@ -322,6 +324,14 @@ class SqliteStore(Store):
                 last_us,
             )
 
+    def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
+        where, values = _where(project, filters)
+        if trusted:
+            where += f" AND {_TRUSTED}"
+        with self._reading() as connection:
+            found: int = connection.execute(f"SELECT count(*) FROM record r WHERE {where}", tuple(values)).get
+        return found
+
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         given = ", ".join(f"r.body ->> ?{number}" for number in range(2, len(keys) + 2))
         sql = (
@@ -358,6 +368,18 @@ class SqliteStore(Store):
     def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
         with self._reading() as connection:
             return tallies.most_counted(connection, project, scope, limit)
+
+    def totals(self, project: str, scope: str, limit: int, since_day: int | None = None) -> list[Total]:
+        with self._reading() as connection:
+            return tallies.totals(connection, project, scope, limit, since_day)
+
+    def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
+        with self._reading() as connection:
+            return tallies.day_totals(connection, project, scope, keys_max, since_day)
+
+    def distinct_keys(self, project: str, scope: str) -> int:
+        with self._reading() as connection:
+            return tallies.distinct_keys(connection, project, scope)
 
     def embedder(self, project: str) -> tuple[str, int] | None:
         with self._reading() as connection:

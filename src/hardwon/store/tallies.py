@@ -23,9 +23,10 @@ from hardwon.learn.lessons import (
     add_up,
     keys_of,
     lessons_of,
+    levels_of,
 )
 from hardwon.model import INTERNAL_KINDS, VOUCHED_STATUSES
-from hardwon.store.contract import Daily, Stored
+from hardwon.store.contract import Daily, DayTotal, Stored, Total
 from hardwon.store.rows import original_of
 
 _PLACE: Final = "project_id, scope, key, item, day, author"
@@ -211,10 +212,13 @@ def derive_knowledge(connection: apsw.Connection) -> None:
 # --- reading ----------------------------------------------------------------------------------------------------
 
 
+def _sums_of(scope: str) -> str:
+    return ", ".join(f"sum({name})" for name in _LEVELS[: levels_of(scope)])
+
+
 def daily(connection: apsw.Connection, project: str, scope: str, key: str) -> list[Daily]:
-    sums = ", ".join(f"sum({name})" for name in _LEVELS)
     sql = (
-        f"SELECT item, day, {sums} FROM tally WHERE project_id = ?1 AND scope = ?2 AND key = ?3 "
+        f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE project_id = ?1 AND scope = ?2 AND key = ?3 "
         f"AND {TRUSTED_AUTHORS} GROUP BY item, day"
     )
     return [Daily(item, day, tuple(levels)) for item, day, *levels in connection.execute(sql, (project, scope, key))]
@@ -256,6 +260,32 @@ def most_counted(connection: apsw.Connection, project: str, scope: str, limit: i
         f"GROUP BY key ORDER BY sum{_TIMES} DESC, key LIMIT ?3"
     )
     return [key for (key,) in connection.execute(sql, (project, scope, limit))]
+
+
+def totals(connection: apsw.Connection, project: str, scope: str, limit: int, since_day: int | None) -> list[Total]:
+    sql = (
+        f"SELECT key, item, {_sums_of(scope)} FROM tally WHERE project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} "
+        f"AND (?4 IS NULL OR day >= ?4) GROUP BY key, item ORDER BY sum{_TIMES} DESC, key, item LIMIT ?3"
+    )
+    found = connection.execute(sql, (project, scope, limit, since_day))
+    return [Total(key, item, tuple(levels)) for key, item, *levels in found]
+
+
+def day_totals(connection: apsw.Connection, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
+    here = f"project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} AND day >= ?4"
+    sql = (
+        f"SELECT key, day, {_sums_of(scope)} FROM tally WHERE {here} AND key IN "
+        f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_TIMES} DESC, key LIMIT ?3) "
+        "GROUP BY key, day ORDER BY key, day"
+    )
+    found = connection.execute(sql, (project, scope, keys_max, since_day))
+    return [DayTotal(key, day, tuple(levels)) for key, day, *levels in found]
+
+
+def distinct_keys(connection: apsw.Connection, project: str, scope: str) -> int:
+    sql = f"SELECT count(DISTINCT key) FROM tally WHERE project_id = ?1 AND scope = ?2 AND key <> '' AND {TRUSTED_AUTHORS}"
+    found: int = connection.execute(sql, (project, scope)).get
+    return found
 
 
 def rolled_back(connection: apsw.Connection, project: str) -> set[str]:
