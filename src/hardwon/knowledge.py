@@ -13,6 +13,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fields import TIME_US_MAX, from_us, is_derived, to_us
 from hardwon.learn.adopted import TRAINING_MEMORY, Told, adopted_card, adopted_text, cards_of, rules_of, told_by
+from hardwon.learn.choosing import Choices, TriedIn, choices
 from hardwon.learn.compare import Scored
 from hardwon.learn.confidence import FixCounts, Odds, Share, Shares, fix_odds, tool_odds
 from hardwon.learn.consolidation import merged_items
@@ -20,6 +21,7 @@ from hardwon.learn.failures import error_core, failure_hash
 from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, days_between, issue_trends
 from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, adopted_key, rule_key, signature_keys
 from hardwon.learn.patterns import (
+    ModelHistory,
     ModelInsights,
     Pattern,
     PatternKind,
@@ -177,17 +179,55 @@ class Knowledge:
         self, scope: str, key: str, usual_p: float, limit: int, *, issue_type: str | None = None, successful: bool = False
     ) -> list[Strategy]:
         """Ranked; of a model, whose items name an issue type as well, those of one type or of all."""
-        found = self._store.tallies(self._project, f"strategy.{scope}", key, limits.ITEMS_CONSIDERED_MAX)
-        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in found)
-        same = gather(tally._replace(item=strategy) for (about, _, strategy), tally in named if issue_type in (None, about))
-        ranked: Iterable[RankedStrategy] = rank_strategies(same.values(), usual_p, self.today)
+        tried = self._tried(scope, key, issue_type).values()
+        ranked: Iterable[RankedStrategy] = rank_strategies(tried, usual_p, self.today)
         if successful:
             ranked = (each for each in ranked if each.share.verified)
-        return list(islice(filter(None, map(self._worded_strategy, ranked)), limit))
+        return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
-    def _worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
+    def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Support]:
+        """What was done about an issue type, by a model's name or by a signature, by strategy."""
+        found = self._all(f"strategy.{scope}", key)
+        if scope != "model":
+            return gather(found)
+        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in found)
+        return gather(tally._replace(item=strategy) for (about, _, strategy), tally in named if issue_type in (None, about))
+
+    def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
+        """In the words of a fix that used it; None where none can be read."""
         fix = self._first(ranked.support.spokesmen, _fix_of)
         return strategy_from(ranked, fix) if fix else None
+
+    def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
+        """What worked for an issue or its like, and what is not to be repeated, without texts."""
+        tried = TriedIn(
+            signature=self._tried("signature", generate_issue_signature(issue)),
+            model=self._tried("model", issue.model, issue.issue_type) if issue.model else {},
+            type=self._tried("type", issue.issue_type),
+        )
+        return choices(tried, self.fix_odds(issue, None, None, fixer).p_success, self.today) if any(tried) else Choices([], [])
+
+    def model_history(self, name: str, fixer: str | None) -> ModelHistory | None:
+        """How fixes of a model went so far; None where there were none. An issue type that a single source came up with, where
+        there are several, is not among its issues: what it is called are that source's words alone."""
+        whole = self._shares("fix.model", name).whole
+        by_type = gather(tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0]) for tally in self._all("fix.model", name))
+        if not by_type:
+            return None
+        sources = sorted({author for support in by_type.values() for author in support.authors})
+        heard = {each.item: each.records for each in by_type.values() if len(sources) == 1 or each.only_source is None}
+        issues = sorted(heard.items(), key=lambda pair: (-pair[1], pair[0]))[: limits.ISSUES_OF_MODEL_MAX]
+        elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
+        return ModelHistory(
+            model_name=name,
+            attempts=whole.attempts,
+            verified=whole.verified,
+            p_success=self.fix_odds(None, name, None, fixer).p_success,
+            issues=tuple(issues),
+            notes=tuple(performance_notes(name, self.daily("fix.model", name), elsewhere, self.today)),
+            sources=tuple(sources),
+            vouched=sum(support.vouched for support in by_type.values()),
+        )
 
     def patterns(self, limit: int) -> list[Pattern]:
         """The most frequent are found first, then each is looked into."""
@@ -445,7 +485,7 @@ class Knowledge:
         own = self.weighed_rules(task_id, decisions)
         waiting = [each for each in (*own, *self._weighed_claims(task_id, own)) if each.is_new]
         newest = sorted(waiting, key=lambda each: (each.support.only_claimed, *each.newest_first))
-        allowed = _few_of_each(newest, lambda each: each.support.only_source, limit)
+        allowed = few_of_each(newest, lambda each: each.support.only_source, limit)
         return self._worded_rules(task_id, allowed, decisions, "candidate", _CONSIDERED * limit)
 
     def unjudged(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
@@ -515,7 +555,7 @@ class Knowledge:
 
     def cards_to_show(self, task_id: str, limit: int) -> list[Card]:
         """Some more than `limit`, as with `new_rules`."""
-        allowed = _few_of_each(self._ranked_cards(task_id), lambda each: each.only_source, limit)
+        allowed = few_of_each(self._ranked_cards(task_id), lambda each: each.only_source, limit)
         return list(islice(filter(None, map(self._worded_card, allowed)), _CONSIDERED * limit))
 
     def _ranked_cards(self, task_id: str | None) -> list[Support]:
@@ -638,7 +678,7 @@ def _fix_of(record: AnyRecord) -> Fix | None:
     return record if isinstance(record, Fix) else None
 
 
-def _few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
+def few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
     """Without what is too much from one source alone."""
     told: dict[str, int] = {}
     for each in things:

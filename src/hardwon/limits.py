@@ -541,4 +541,10 @@ FAILED_TRIES_MIN: Final = 2
 enough."""
 
 ISSUES_IN_CONTEXT_MAX: Final = 3
-"""Common issues of a model, and likewise notes about it, in the context for a fixer: its first line is one line."""
+"""Common issues of a model in the context for a fixer: its first line is one line."""
+
+NOTES_IN_CONTEXT_MAX: Final = 1
+"""Notes about a model in that line; one about the issue's own type comes first. Each takes as much room as the rest of it."""
+
+HISTORY_SHARE_MAX: Final = 0.2
+"""Of a context's tokens, for the whole line about a model; where it would take more, only its figures are told."""

@@ -198,6 +198,21 @@ class ModelInsights:
     last_updated: datetime | None
 
 
+@dataclass(frozen=True)
+class ModelHistory:
+    """How fixes of a model went so far, who says so, and how often somebody vouched for it. `issues` are its most frequent
+    ones, `p_success` the probability that the next fix succeeds."""
+
+    model_name: str
+    attempts: int
+    verified: int
+    p_success: float
+    issues: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    sources: tuple[str, ...]
+    vouched: int
+
+
 def common_issues(counts: Iterable[Counted]) -> list[tuple[str, int]]:
     """Issue types by how often they came up; an item is a type and a fixer."""
     totals: dict[str, int] = {}
