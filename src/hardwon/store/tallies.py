@@ -224,8 +224,12 @@ def daily(connection: apsw.Connection, project: str, scope: str, key: str) -> li
     return [Daily(item, day, tuple(levels)) for item, day, *levels in connection.execute(sql, (project, scope, key))]
 
 
-_TALLY: Final = f"SELECT scope, key, item, day, author, {_FIGURES} FROM tally"
 _NAMED: Final = 10  # fields of a tally before its levels
+
+
+def _select_tally(scope: str) -> str:
+    figures = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_LEVELS[: levels_of(scope)]])
+    return f"SELECT scope, key, item, day, author, {figures} FROM tally"
 
 
 def _tally(row: tuple[Any, ...]) -> Tally:
@@ -235,14 +239,14 @@ def _tally(row: tuple[Any, ...]) -> Tally:
 def tallies(connection: apsw.Connection, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
     here = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
     sql = (
-        f"{_TALLY} WHERE {here} AND item IN "
+        f"{_select_tally(scope)} WHERE {here} AND item IN "
         f"(SELECT item FROM tally WHERE {here} GROUP BY item ORDER BY sum{_TIMES} DESC, item LIMIT ?4)"
     )
     return [_tally(row) for row in connection.execute(sql, (project, scope, key, items_max))]
 
 
 def tallies_of_item(connection: apsw.Connection, project: str, scope: str, key: str, item: str) -> list[Tally]:
-    sql = f"{_TALLY} WHERE project_id = ?1 AND scope = ?2 AND key = ?3 AND item = ?4 AND {TRUSTED_AUTHORS}"
+    sql = f"{_select_tally(scope)} WHERE project_id = ?1 AND scope = ?2 AND key = ?3 AND item = ?4 AND {TRUSTED_AUTHORS}"
     return [_tally(row) for row in connection.execute(sql, (project, scope, key, item))]
 
 
