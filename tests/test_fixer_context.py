@@ -116,7 +116,7 @@ def test_a_failure_is_named_only_where_it_never_worked(memory: Memory) -> None:
 
 
 def test_a_strategy_that_is_not_to_be_repeated_is_no_similar_case(memory: Memory) -> None:
-    told = {"description": "no answer in time"}
+    told: dict[str, Any] = {"description": "no answer in time"}
     fix(memory, "kill -9 ollama", worked=True, times=2, issue={"model": "llama", **told})
     fix(memory, "kill -9 ollama", worked=False, times=2, issue=told)
     found = [line for line in lines_of(memory, **told) if "kill" in line]
