@@ -30,6 +30,7 @@ from hardwon.learn.patterns import (
     Strategy,
     TemporalPattern,
     common_issues,
+    equally_likely,
     p_helped,
     pattern_name,
     performance_notes,
@@ -87,6 +88,8 @@ RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
 
 _CONSIDERED: Final = 4  # times as many lessons as are shown: for those that a source has no room left for
 _ADOPTED_CONSIDERED: Final = 10  # times as many adopted records as are read: so that no source hides the others
+
+_LOOKED_UP_ONE_BY_ONE: Final = 10  # of more at once, all are read together
 
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
 _PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (("exact", "signature"), ("type", "type"))
@@ -179,11 +182,35 @@ class Knowledge:
         self, scope: str, key: str, usual_p: float, limit: int, *, issue_type: str | None = None, successful: bool = False
     ) -> list[Strategy]:
         """Ranked; of a model, whose items name an issue type as well, those of one type or of all."""
-        tried = self._tried(scope, key, issue_type).values()
-        ranked: Iterable[RankedStrategy] = rank_strategies(tried, usual_p, self.today)
-        if successful:
-            ranked = (each for each in ranked if each.share.verified)
+        ranked = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
+
+    def _ranked_strategies(
+        self, scope: str, key: str, usual_p: float, issue_type: str | None, *, successful: bool
+    ) -> Iterator[RankedStrategy]:
+        """As `rank_strategies` has them. Who used a strategy, and when, is only looked up for those that somebody wants."""
+        shares: dict[str, Share] = {}
+        items: dict[str, list[str]] = {}
+        counts = self._store.daily(self._project, f"strategy.{scope}", key, limits.ITEMS_CONSIDERED_MAX)
+        for item, share in Shares(counts, self.today).items.items():
+            about, between, strategy = item.rpartition(BETWEEN_NAMES)
+            if not between or issue_type in (None, about):
+                shares.setdefault(strategy, Share()).include(share)
+                items.setdefault(strategy, []).append(item)
+        tried: dict[str, Support] = {}
+        wanted = {strategy: share for strategy, share in shares.items() if share.verified or not successful}
+        for strategies in equally_likely(wanted, usual_p):
+            if not tried and len(strategies) > _LOOKED_UP_ONE_BY_ONE:
+                tried = self._tried(scope, key, issue_type)
+            supports = [tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each]) for each in strategies]
+            yield from rank_strategies(supports, usual_p, self.today)
+
+    def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Support:
+        support = Support(strategy)
+        for item in items:
+            for tally in self._store.tallies_of_item(self._project, scope, key, item):
+                support.add(tally)
+        return support
 
     def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Support]:
         """What was done about an issue type, by a model's name or by a signature, by strategy."""
@@ -231,29 +258,27 @@ class Knowledge:
 
     def patterns(self, limit: int) -> list[Pattern]:
         """The most frequent are found first, then each is looked into."""
-        found: list[tuple[PatternKind, str, dict[str, Support]]] = [
-            (kind, key, self._supports(f"fix.{scope}", key))
+        found: list[tuple[PatternKind, str, str, Share]] = [
+            (kind, key, "", self._shares(f"fix.{scope}", key).whole)
             for kind, scope in _PATTERN_SCOPES
             for key in self._store.most_counted(self._project, f"fix.{scope}", limit)
         ]
         for model in self._store.most_counted(self._project, "fix.model", limit):
-            by_type: dict[str, list[Tally]] = {}
-            for tally in self._all("fix.model", model):
-                by_type.setdefault(tally.item.partition(BETWEEN_NAMES)[0], []).append(tally)
-            found += [("model", model, gather(tallies)) for _, tallies in sorted(by_type.items())]
-        found.sort(key=lambda each: (-sum(support.records for support in each[2].values()), each[0], each[1]))
+            shares = self._shares("fix.model", model)
+            starts = sorted({item.partition(BETWEEN_NAMES)[0] + BETWEEN_NAMES for item in shares.items})
+            found += [("model", model, start, shares.beginning(start)) for start in starts]
+        found.sort(key=lambda each: (-each[3].attempts, each[0], each[1]))
         return list(islice(filter(None, (self._pattern(*each) for each in found)), limit))
 
-    def _pattern(self, kind: PatternKind, key: str, supports: Mapping[str, Support]) -> Pattern | None:
-        newest = sorted((pair for support in supports.values() for pair in support.newest), reverse=True)
-        fix = self._first((record_id for _, record_id in newest[: limits.EVIDENCE_SHOWN_MAX]), _fix_of)
+    def _pattern(self, kind: PatternKind, key: str, item_start: str, counted: Share) -> Pattern | None:
+        scope = {"exact": "signature", "model": "model", "type": "type"}[kind]
+        newest = self._store.newest_taught(self._project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX)
+        fix = self._first((record_id for _, record_id in newest), _fix_of)
         if fix is None:
             return None
         issue, model = fix.issue, None if kind == "type" else fix.issue.model
         odds = self.fix_odds(issue if kind == "exact" else None, model, issue.issue_type, None)
-        counted = Share.of((tally for support in supports.values() for tally in support.tallies), self.today)
         signature = key if kind == "exact" else generate_issue_signature(issue)
-        scope = {"exact": "signature", "model": "model", "type": "type"}[kind]
         of_type = issue.issue_type if kind == "model" else None
         best = self.strategies(scope, key, odds.p_success, 1, issue_type=of_type, successful=True)
         return Pattern(

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from hardwon import limits
@@ -97,6 +97,7 @@ def interval_around(p: float, strength: float) -> tuple[float, float]:
 # --- counting ---------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=8_192)
 def age_weight(day: int, today: int) -> float:
     """1 for today (and for clocks that run ahead), half after a half-life."""
     return math.exp2(-max(0, today - day) / limits.HALF_LIFE_DAYS)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import groupby
 from typing import Final, Literal
 
 from hardwon import limits
@@ -66,6 +67,15 @@ def rank_strategies(supports: Iterable[Support], usual_p: float, today: int) -> 
         share = Share.of(support.tallies, today)
         ranked.append(RankedStrategy(support, share, shrink(share, usual_p, STRATEGY_STRENGTH)))
     return sorted(ranked, key=lambda each: (-each.p_success, -each.support.last_us, each.support.item))
+
+
+def equally_likely(shares: Mapping[str, Share], usual_p: float) -> Iterator[list[str]]:
+    """Strategies by how likely they are to succeed, those that are equally likely together."""
+
+    def unlikely(strategy: str) -> float:
+        return -shrink(shares[strategy], usual_p, STRATEGY_STRENGTH)
+
+    return (list(same) for _, same in groupby(sorted(shares, key=unlikely), key=unlikely))
 
 
 def strategy_from(ranked: RankedStrategy, fix: Fix) -> Strategy:

@@ -311,8 +311,13 @@ class Store(ABC):
     # What records taught. Sources that were rolled back are left out.
 
     @abstractmethod
-    def daily(self, project: str, scope: str, key: str) -> list[Daily]:
-        """The counts under a key per item and day; an empty list where nothing was counted."""
+    def daily(self, project: str, scope: str, key: str, items_max: int | None = None) -> list[Daily]:
+        """The counts under a key per item and day; an empty list where nothing was counted. `items_max`: of the items that were
+        counted most, all days of an item or none."""
+
+    @abstractmethod
+    def newest_taught(self, project: str, scope: str, key: str, item_start: str, limit: int) -> list[tuple[int, str]]:
+        """Time and id of the newest record of each tally under a key whose item begins so, the newest first."""
 
     @abstractmethod
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:

@@ -349,9 +349,13 @@ class SqliteStore(Store):
 
     # --- knowledge ---
 
-    def daily(self, project: str, scope: str, key: str) -> list[Daily]:
+    def daily(self, project: str, scope: str, key: str, items_max: int | None = None) -> list[Daily]:
         with self._reading() as connection:
-            return tallies.daily(connection, project, scope, key)
+            return tallies.daily(connection, project, scope, key, items_max)
+
+    def newest_taught(self, project: str, scope: str, key: str, item_start: str, limit: int) -> list[tuple[int, str]]:
+        with self._reading() as connection:
+            return tallies.newest_taught(connection, project, scope, key, item_start, limit)
 
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
         with self._reading() as connection:

@@ -216,12 +216,28 @@ def _sums_of(scope: str) -> str:
     return ", ".join(f"sum({name})" for name in _LEVELS[: levels_of(scope)])
 
 
-def daily(connection: apsw.Connection, project: str, scope: str, key: str) -> list[Daily]:
+def _most_counted_items(here: str, most: str) -> str:
+    return f"item IN (SELECT item FROM tally WHERE {here} GROUP BY item ORDER BY sum{_TIMES} DESC, item LIMIT {most})"
+
+
+_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
+
+
+def daily(connection: apsw.Connection, project: str, scope: str, key: str, items_max: int | None) -> list[Daily]:
+    chosen = "" if items_max is None else f" AND {_most_counted_items(_UNDER_KEY, '?4')}"
+    sql = f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE {_UNDER_KEY}{chosen} GROUP BY item, day"
+    given = (project, scope, key, *(() if items_max is None else (items_max,)))
+    return [Daily(item, day, tuple(levels)) for item, day, *levels in connection.execute(sql, given)]
+
+
+def newest_taught(
+    connection: apsw.Connection, project: str, scope: str, key: str, item_start: str, limit: int
+) -> list[tuple[int, str]]:
     sql = (
-        f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE project_id = ?1 AND scope = ?2 AND key = ?3 "
-        f"AND {TRUSTED_AUTHORS} GROUP BY item, day"
+        f"SELECT last_us, last_id FROM tally WHERE {_UNDER_KEY} AND item >= ?4 AND substr(item, 1, length(?4)) = ?4 "
+        "ORDER BY last_us DESC, last_id DESC LIMIT ?5"
     )
-    return [Daily(item, day, tuple(levels)) for item, day, *levels in connection.execute(sql, (project, scope, key))]
+    return [(last_us, last_id) for last_us, last_id in connection.execute(sql, (project, scope, key, item_start, limit))]
 
 
 _NAMED: Final = 10  # fields of a tally before its levels
@@ -237,16 +253,12 @@ def _tally(row: tuple[Any, ...]) -> Tally:
 
 
 def tallies(connection: apsw.Connection, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
-    here = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
-    sql = (
-        f"{_select_tally(scope)} WHERE {here} AND item IN "
-        f"(SELECT item FROM tally WHERE {here} GROUP BY item ORDER BY sum{_TIMES} DESC, item LIMIT ?4)"
-    )
+    sql = f"{_select_tally(scope)} WHERE {_UNDER_KEY} AND {_most_counted_items(_UNDER_KEY, '?4')}"
     return [_tally(row) for row in connection.execute(sql, (project, scope, key, items_max))]
 
 
 def tallies_of_item(connection: apsw.Connection, project: str, scope: str, key: str, item: str) -> list[Tally]:
-    sql = f"{_select_tally(scope)} WHERE project_id = ?1 AND scope = ?2 AND key = ?3 AND item = ?4 AND {TRUSTED_AUTHORS}"
+    sql = f"{_select_tally(scope)} WHERE {_UNDER_KEY} AND item = ?4"
     return [_tally(row) for row in connection.execute(sql, (project, scope, key, item))]
 
 
