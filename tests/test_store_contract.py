@@ -256,7 +256,22 @@ class TestKnowledge:
         by_day = [(each.key, each.day - today, shown(each.levels)) for each in store.day_totals("p", "works", 10, today)]
         assert by_day == [("", 0, {0: 1}), ("t", 0, {1: 1, 2: 1}), ("t", 1, {2: 1, 7: 1}), ("u", 0, {3: 1}), ("u", 1, {3: 1})]
         assert [(each.key, each.day - today) for each in store.day_totals("p", "works", 1, today + 1)] == [("t", 1)]
+        assert [each.item for each in store.daily("p", "works", "t", 1)] == [rule_key("a")] * 2, "all days of an item or none"
+        assert store.daily("p", "works", "t", 2) == store.daily("p", "works", "t")
         assert (store.distinct_keys("p", "works"), store.distinct_keys("other", "works")) == (2, 0), "the empty key is none"
+
+    def test_the_newest_of_each_tally(self, store: Store) -> None:
+        rows = [taught("t", "x", 1, seconds, author=author) for seconds, author in ((1, "ann"), (5, "ann"), (3, "bob"))]
+        rows = [row._replace(lessons=(Lesson("works", "t", item, 1, 0),)) for row, item in zip(rows, "aab", strict=True)]
+        other = taught("t", "x", 1, 9)._replace(lessons=(Lesson("works", "t", "a%", 1, 0),))
+        with store.write() as writer:
+            writer.append([*rows, other])
+        newest = [(row.at_us, row.id) for row in (other, rows[1], rows[2])]
+        assert store.newest_taught("p", "works", "t", "", 10) == newest
+        assert store.newest_taught("p", "works", "t", "", 1) == newest[:1]
+        assert store.newest_taught("p", "works", "t", "a", 10) == newest[:2]
+        assert store.newest_taught("p", "works", "t", "a%", 10) == newest[:1]
+        assert not any((store.newest_taught("p", "works", "t", "c", 10), store.newest_taught("p", "works", "u", "", 10)))
 
     def test_a_status_changes_what_counts(self, store: Store) -> None:
         older, newer = taught("t", "a", 2, 5), taught("t", "a", 2, 7)
