@@ -170,6 +170,18 @@ def test_a_warning_has_its_place_however_much_worked(memory: Memory) -> None:
     assert sum(line.startswith("this very issue") for line in lines_of(memory)) == 3
 
 
+def test_a_source_warns_before_it_has_told_everything_that_worked(memory: Memory) -> None:
+    for number in range(9):
+        for author in ("ann", "bob"):
+            fix(memory, f"way {number} of {author}", worked=True, author=author)
+    fix(memory, "sleep 1", worked=False, times=2, author="ann")
+    for budget in (200, 300):
+        found = lines_of(memory, budget)
+        assert any("do not repeat: sleep 1 [ann?]" in line for line in found), found
+        assert any("of bob [worked" in line for line in found), found
+    assert any("of ann [worked" in line for line in found), found
+
+
 # --- what must not happen ---------------------------------------------------------------------------------------
 
 

@@ -252,9 +252,10 @@ _SENTENCE_TOKENS_ALWAYS: Final = 40  # so much may every source say, however sma
 def _say_first(lessons: Sequence[Lesson], unproven: Sequence[Lesson], room: Room, line_max: int) -> set[str]:
     """What is borne out, and what was done about the issue. The strategies that nothing more is to be said of: they were told,
     or are not to be repeated."""
-    held = _held(unproven[:1], room)  # rules do not crowd out what was said last
+    held = _held(unproven[:1], room, room.left)  # rules do not crowd out what was said last
     warnings = [lesson for lesson in lessons if lesson.sort == fixing.NOT_AGAIN]
-    warning = _held(warnings[:1], room)  # nor what worked what did not
+    warner = warnings[0].only_source if warnings else None
+    warning = _held(warnings[:1], room, room.allowance(warner))  # nor what worked what did not
     places = dict.fromkeys(fixing.SORTS, limits.FIXES_IN_CONTEXT_MAX)
     settled = {lesson.strategy for lesson in warnings}
     for lesson in lessons:
@@ -262,17 +263,18 @@ def _say_first(lessons: Sequence[Lesson], unproven: Sequence[Lesson], room: Room
             lesson = lesson._replace(line=lesson.shorter)
         if lesson.sort == fixing.NOT_AGAIN:
             warning = 0
-        if places.get(lesson.sort, 1) > 0 and say_lesson(lesson, room, held + warning):
+        kept = warning if lesson.only_source == warner else 0
+        if places.get(lesson.sort, 1) > 0 and say_lesson(lesson, room, held + warning, kept):
             settled.add(lesson.strategy)
             if lesson.sort in places:
                 places[lesson.sort] -= 1
     return settled - {""}
 
 
-def _held(first: Sequence[Lesson], room: Room) -> int:
+def _held(first: Sequence[Lesson], room: Room, allowance: int) -> int:
     """What a line needs, if it is not too much."""
     cost = room.cost(first[0].line) if first else 0
-    return cost if cost <= room.left // 2 else 0
+    return cost if cost <= allowance // 2 else 0
 
 
 def _of_rule(rule: Rule) -> Lesson:

@@ -32,10 +32,10 @@ class Lesson(NamedTuple):
         return self.sources[0] if len(self.sources) == 1 and not self.vouched else None
 
 
-def say_lesson(lesson: Lesson, room: Room, held: int = 0) -> bool:
-    """Whether there was room for it, beside what is held for something else."""
+def say_lesson(lesson: Lesson, room: Room, held: int = 0, kept: int = 0) -> bool:
+    """Whether there was room for it, beside what is held for something else, and what is kept of its source's own share."""
     cost = room.cost(lesson.line)
-    if room.left - cost < held or not room.may_say(cost, lesson.only_source):
+    if room.left - cost < held or not room.may_say(cost + kept, lesson.only_source):
         return False
     room.say(lesson.line, lesson.only_source, lesson.ids)
     room.said.add(lesson.instead_of)
