@@ -223,7 +223,7 @@ class Knowledge:
 
     def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
         """In the words of a fix that used it; None where none can be read."""
-        fix = self._first(ranked.support.spokesmen, _worded_fix)
+        fix: Fix | Cleaned | None = self._first(ranked.support.spokesmen, _worded_fix)
         return strategy_from(ranked, fix) if fix else None
 
     def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
