@@ -30,6 +30,7 @@ LAYERS = [
         "fixing",
         "mirroring",
         "tidying",
+        "believing",
         "fix_history",
     },
     {"datasets"},

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from hardwon.errors import InvalidInputError
+from hardwon.fields import parse_time
 from hardwon.model import Issue, Metadata, Moment, RelatedFile, Source, Validation
 from hardwon.store import files
 
@@ -57,6 +58,14 @@ def text(field: str, value: Any) -> str:
     except UnicodeEncodeError:
         raise InvalidInputError.one(field, value, "text that UTF-8 can encode (no lone surrogates)") from None
     return value
+
+
+def time(field: str, value: Any) -> datetime:
+    """A time with a zone, as a datetime, as ISO 8601 or in milliseconds."""
+    try:
+        return parse_time(value)
+    except ValueError as error:
+        raise InvalidInputError.one(field, value, f"a time with a zone ({error})") from None
 
 
 def optional_text(field: str, value: Any) -> None:

@@ -4,6 +4,7 @@ for what is shown."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -12,6 +13,7 @@ from typing import Final, TypeVar
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fields import TIME_US_MAX, from_us, is_derived, to_us
+from hardwon.govern.trust import least
 from hardwon.learn.adopted import TRAINING_MEMORY, Told, adopted_card, adopted_text, cards_of, rules_of, told_by
 from hardwon.learn.choosing import Choices, TriedIn, choices
 from hardwon.learn.compare import Scored
@@ -503,7 +505,14 @@ class Knowledge:
         rules += self._worded_rules(task_id, sorted(claimed, key=_by_order), (), state, limit)
         wanted = [rule for rule in rules if state in (None, rule.state)]
         wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful))
-        return wanted[:limit]
+        return [self._trusted_as_far(rule) for rule in wanted[:limit]]
+
+    def _trusted_as_far(self, rule: Rule) -> Rule:
+        """Counts tell that somebody vouches for all of a rule's episodes; whether all are published, only they do."""
+        if rule.trust != "verified" or rule.kind == _WRITTEN or rule.episodes > len(rule.evidence):
+            return rule
+        known = [record for record in map(self._record, rule.evidence) if record]
+        return replace(rule, trust=least(record.metadata.validation.status for record in known))
 
     def new_rules(self, task_id: str, limit: int) -> list[Rule]:
         """What was said last of a task and too seldom yet to be judged, the newest first, what was only adopted last. Some
@@ -534,10 +543,12 @@ class Knowledge:
         untrusted = self._store.rolled_back(self._project)
         found = []
         for decision in decisions:
-            known = [record for record in map(self._record, decision.evidence) if record] if untrusted else []
+            known = [record for record in map(self._record, decision.evidence) if record]
             tainted = [record for record in known if record.metadata.source.author in untrusted]
             if not known or len(tainted) < len(known):
-                found.append(written_rule(decision, tainted=bool(tainted)))
+                # What the words rest on, and the words themselves, may both be doubted.
+                trust = least(record.metadata.validation.status for record in (decision, *known))
+                found.append(written_rule(decision, tainted=bool(tainted), trust=trust))
         return found
 
     def _worded_rules(

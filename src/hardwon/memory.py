@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, Unpack
 from uuid import UUID
 
 from hardwon import consolidating, intake, limits, moving, tidying
+from hardwon.believing import Then, links_of
 from hardwon.errors import (
     ConflictError,
     DamagedError,
@@ -32,7 +33,7 @@ from hardwon.errors import (
     PlaceError,
     UnknownRecordError,
 )
-from hardwon.fields import ABSENT, new_id, now, to_us
+from hardwon.fields import ABSENT, TIME_US_MAX, from_us, new_id, now, to_us
 from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.govern.lifecycle import check_transition, effective_validation
 from hardwon.govern.redaction import redact, redact_json
@@ -92,6 +93,7 @@ from hardwon.reports import (
     Diagnosis,
     Forgotten,
     LifeEvent,
+    Links,
     Loaded,
     Merged,
     SimilarIssues,
@@ -474,10 +476,16 @@ class Memory:
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def get(self, record_id: str | UUID) -> AnyRecord | None:
-        """The record as it stands now, or None."""
+    def get(self, record_id: str | UUID, as_of: datetime | str | None = None) -> AnyRecord | None:
+        """The record as it stands now, or as it stood then; None where there is, or was, no such record."""
         stored = self._store.get(self.project, intake.record_id(record_id))
+        if stored and as_of is not None:
+            stored = Then(self._store, self.project, intake.time("as_of", as_of)).record(stored)
         return record_of(stored) if stored else None
+
+    def links(self, record_id: str | UUID) -> Links:
+        """What replaced a record, what it replaced, and what contradicts it."""
+        return links_of(self._store, self.project, intake.record_id(record_id))
 
     def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
         """Records that pass all filters, newest first. Nothing stays locked between two of them."""
@@ -495,17 +503,28 @@ class Memory:
             yield from page
             before = Cursor(page[-1].at_us, page[-1].id)
 
-    def recall(self, query: str, k: int = 5, **filters: Any) -> list[Hit]:
+    def recall(self, query: str, k: int = 5, *, as_of: datetime | str | None = None, **filters: Any) -> list[Hit]:
         """The `k` records that answer best, each with its score and why. Archived ones only where `status="archived"` asks for
-        them, and a source that was rolled back only where `author` does."""
+        them, and a source that was rolled back only where `author` does. `as_of` a time: what was believed then, of what was
+        recorded by then and is not forgotten."""
         k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
         intake.text("query", query)
         asked = Filters.of(self.project, filters)
         self._catch_up()
+        if as_of is not None:
+            return self._recall_then(query, k, asked, intake.time("as_of", as_of))
         hits = self._recaller.recall(query, k, asked)
         if self._mirror and self._mirror.refresh([hit.record.id for hit in hits]):
             return self._recaller.recall(query, k, asked)
         return hits
+
+    def _recall_then(self, query: str, k: int, asked: Filters, at: datetime) -> list[Hit]:
+        known = Knowledge(self._store, self.project, to_us(at) // DAY_US)
+        embed = self._embed_query if self._embedder else None
+        last = from_us(min(to_us(at) + 1, TIME_US_MAX))
+        asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
+        recaller = Recaller(self._store, self.project, known, embed)
+        return recaller.recall(query, k, asked, Then(self._store, self.project, at))
 
     def context(
         self,

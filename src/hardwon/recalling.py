@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import Final
 
 from hardwon import fixing, limits
+from hardwon.believing import Then
 from hardwon.knowledge import Knowledge, readable
 from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by, outlook, same_action, worked
 from hardwon.learn.failures import error_core, failure_hash, shows_error
@@ -70,15 +71,19 @@ class Recaller:
 
     # --- recall -------------------------------------------------------------------------------------------------
 
-    def recall(self, query: str, k: int, filters: Filters) -> list[Hit]:
-        return self._read(self._ranked(query, k, filters))
+    def recall(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[Hit]:
+        """`then`: as it would have been answered at that time."""
+        return self._read(self._ranked(query, k, filters, then))
 
     def _read(self, ranked: Iterable[tuple[Ranked, Found]]) -> list[Hit]:
         return [Hit(record, each.score, each.why) for each, found in ranked for record in readable([found.stored])]
 
-    def _ranked(self, query: str, k: int, filters: Filters) -> list[tuple[Ranked, Found]]:
+    def _ranked(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[tuple[Ranked, Found]]:
         """By what the store knows of the records; none of them is read."""
         about_error = shows_error(query)
+        asked = filters
+        if then:
+            filters = filters.altered(status=None, any_standing=True)
         searched = self._store.search(self._project, query_terms(query), filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES)))
         found = {each.id: each for each, _ in searched}
         texts = {each.id: text for each, text in searched}
@@ -93,6 +98,9 @@ class Recaller:
         for each, text in self._neighbours(searched, filters):
             found[each.id] = each
             beside[each.id] = text
+        if then:
+            seen = (then.seen(each, asked.status, asked.author) for each in found.values())
+            found = {each.id: each for each in seen if each}
         candidates = [
             Candidate(
                 id=each.id,

@@ -172,3 +172,13 @@ class Compacted:
     purged: int
     before_bytes: int
     after_bytes: int
+
+
+@dataclass(frozen=True)
+class Links:
+    """What a record has to do with others: the one that replaced it, those that it replaced, and those that report the same
+    situation with the opposite outcome."""
+
+    replaced_by: str | None
+    replaces: tuple[str, ...]
+    contradicts: tuple[str, ...]

@@ -12,7 +12,7 @@ from hardwon.fields import from_us
 from hardwon.learn import beta
 from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, MILLIONTHS, card_key, level_of_score, rule_key
 from hardwon.learn.support import Support
-from hardwon.model import Decision, Episode, MistakeCard
+from hardwon.model import Decision, Episode, MistakeCard, Status
 
 RuleKind = Literal["works", "avoid", "written"]
 RuleState = Literal["candidate", "active", "retired"]
@@ -32,7 +32,8 @@ STATE_ORDER: Final[Mapping[str, int]] = {"active": 0, "candidate": 1, "retired":
 class Rule:
     """Something to do or to avoid. `helpful` and `harmful` are the episodes that speak for it and against it: with something
     that works, those that ended well and badly; with something to avoid, the other way round. `task_id` None: it holds for
-    the whole project. `sources` are the authors of its episodes, and of what was `adopted` and says so without episodes."""
+    the whole project. `sources` are the authors of its episodes, and of what was `adopted` and says so without episodes.
+    `trust` is how far the least believed of its episodes is believed."""
 
     id: str
     kind: RuleKind
@@ -50,6 +51,7 @@ class Rule:
     last_seen: datetime
     evidence: tuple[str, ...]
     adopted: int = 0
+    trust: Status = "hypothesis"
 
     def __str__(self) -> str:
         return _MARKS[self.kind] + self.text
@@ -239,10 +241,11 @@ def _rule(weighed: Weighed, support: Support, task_id: str | None, helpful: int,
         last_seen=from_us(support.last_us),
         evidence=tuple(support.evidence),
         adopted=support.claimants,
+        trust="verified" if support.vouched >= support.records > 0 and not support.claimants else "hypothesis",
     )
 
 
-def written_rule(decision: Decision, *, tainted: bool) -> Rule:
+def written_rule(decision: Decision, *, tainted: bool, trust: Status) -> Rule:
     """A rule that an LLM wrote down: a candidate until it is verified, and as long as some of the episodes it was read from
     do not count any more (`tainted`)."""
     at = decision.metadata.context.timestamp
@@ -263,6 +266,7 @@ def written_rule(decision: Decision, *, tainted: bool) -> Rule:
         first_seen=at.date(),
         last_seen=at,
         evidence=tuple(decision.evidence[-limits.EVIDENCE_SHOWN_MAX :]),
+        trust=trust,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from hardwon.errors import InvalidInputError
 from hardwon.fields import Model, Name, Text, Time
@@ -11,7 +11,7 @@ from hardwon.model import Kind, Outcome, Status
 
 class Filters(Model):
     """All given ones must hold. `since` is included, `until` is not; `path` is a glob over the related files in which
-    `*` also crosses folders."""
+    `*` also crosses folders. `any_standing` is our own: also what is archived now, and sources that do not count now."""
 
     kind: Kind | None = None
     outcome: Outcome | None = None
@@ -25,6 +25,7 @@ class Filters(Model):
     since: Time | None = None
     until: Time | None = None
     path: Text | None = None
+    any_standing: bool = False
 
     @classmethod
     def of(cls, project: str, given: dict[str, Any]) -> Filters:
@@ -33,6 +34,9 @@ class Filters(Model):
         if asked not in (None, project):
             raise InvalidInputError.one("project", asked, f"{project!r}, the project this memory was opened for")
         for name, value in given.items():
-            if name not in cls.model_fields:
-                raise InvalidInputError.one(name, value, f"the filters {', '.join(cls.model_fields)}, project")
+            if name not in _ASKED:
+                raise InvalidInputError.one(name, value, f"the filters {', '.join(_ASKED)}, project")
         return cls.model_validate(given)
+
+
+_ASKED: Final = [name for name in Filters.model_fields if name != "any_standing"]

@@ -389,6 +389,10 @@ class Store(ABC):
         every task), newest first. Those of a source that was rolled back are left out, but for rollbacks."""
 
     @abstractmethod
+    def superseded_by(self, project: str, record_id: str) -> list[str]:
+        """The records that this one replaced, in that order."""
+
+    @abstractmethod
     def rolled_back(self, project: str) -> set[str]:
         """The sources (authors) that do not count at present."""
 

@@ -235,6 +235,8 @@ class SqliteStore(Store):
 
     def _searchable(self, project: str, filters: Filters) -> tuple[str, list[Any]]:
         where, values = _where(project, filters)
+        if filters.any_standing:
+            return where, values
         if filters.status is None:
             where += " AND r.status <> 'archived'"
         if filters.author is None:
@@ -465,6 +467,14 @@ class SqliteStore(Store):
         with self._reading() as connection:
             found = connection.execute(sql, (project, json.dumps(list(actions)), task_id, limit))
             return [Stored(*row) for row in found]
+
+    def superseded_by(self, project: str, record_id: str) -> list[str]:
+        sql = (
+            "SELECT DISTINCT record_id FROM event WHERE project_id = ? AND kind = 'superseded' "
+            "AND body ->> '$.replaced_by' = ? ORDER BY at_us, id"
+        )
+        with self._reading() as connection:
+            return [found for (found,) in connection.execute(sql, (project, record_id))]
 
     def rolled_back(self, project: str) -> set[str]:
         with self._reading() as connection:

@@ -1,0 +1,284 @@
+"""A record's life, from hypothesis to archive: which steps are allowed, who may claim what, and what was believed when. The
+memory is held against a model that knows nothing but the rules."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+
+from hardwon import Fact, Memory, Metadata, Source
+from hardwon.errors import InvalidInputError
+from hardwon.govern.lifecycle import NEXT_STATUSES
+from hardwon.govern.trust import MAY_CLAIM_VERIFIED, least, proved_itself
+from hardwon.model import STATUSES, VERIFIERS, AnyRecord, Decision, Validation
+from strategies import at
+
+SOURCES = ["user_interaction", "agent_execution", "test_result", "file_analysis"]
+
+
+@dataclass
+class Known:
+    """What the model knows of a record."""
+
+    status: str
+    author: str
+    helped: int = 0
+    hindered: int = 0
+    replaced_by: str | None = None
+    votes: dict[str, list[int]] = field(default_factory=dict)
+
+
+class Lifecycle(RuleBasedStateMachine):
+    records = Bundle("records")
+    moments = Bundle("moments")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory()
+        self._now = at(0)
+        self.memory = Memory(Path(self._folder.name) / "brain", clock=self._tick, publish_after=3)
+        self.model: dict[str, Known] = {}
+
+    def teardown(self) -> None:
+        assert self.memory.doctor().ok, str(self.memory.doctor())
+        self.memory.close()
+        self._folder.cleanup()
+
+    def _tick(self) -> datetime:
+        self._now += timedelta(seconds=1)
+        return self._now
+
+    def _publish_if_due(self, record: str) -> None:
+        known = self.model[record]
+        helped = known.helped + sum(min(votes[0], 3) for votes in known.votes.values())
+        hindered = known.hindered + sum(min(votes[1], 3) for votes in known.votes.values())
+        if known.status == "verified" and helped >= 3 and helped > hindered:
+            known.status = "published"
+
+    # --- what can happen ------------------------------------------------------------------------------------------------
+
+    @rule(
+        target=records,
+        source=st.sampled_from(SOURCES),
+        status=st.sampled_from(STATUSES),
+        verifier=st.none() | st.sampled_from(VERIFIERS),
+        author=st.sampled_from(["ann", "bob"]),
+    )
+    def add(self, source: Any, status: Any, verifier: Any, author: str) -> Any:
+        metadata = Metadata(
+            source=Source(type=source, author=author),
+            context={"timestamp": self._tick()},
+            validation=Validation(status=status, verified_by=verifier),
+        )
+        fact = Fact(content=f"The cache of host{len(self.model)} is stale", fact_type="observation", metadata=metadata)
+        allowed = status in ("hypothesis", "archived") or (
+            status == "verified" and verifier is not None and MAY_CLAIM_VERIFIED.get(source) == verifier
+        )
+        if not allowed:
+            with pytest.raises(InvalidInputError, match=r"metadata\.validation\.status"):
+                self.memory.add(fact)
+            assert self.memory.get(fact.id) is None
+            return multiple()
+        self.memory.add(fact)
+        self.model[fact.id] = Known(status, author)
+        return fact.id
+
+    @rule(record=records, to=st.sampled_from(STATUSES), by=st.sampled_from(VERIFIERS))
+    def change(self, record: str, to: Any, by: Any) -> None:
+        known = self.model[record]
+        if to == "hypothesis":
+            return
+        act: Callable[[], AnyRecord] = {
+            "verified": lambda: self.memory.verify(record, by, "run 7"),
+            "published": lambda: self.memory.publish(record),
+            "archived": lambda: self.memory.archive(record, "wrong"),
+        }[to]
+        if to not in NEXT_STATUSES[known.status]:  # type: ignore[index]
+            with pytest.raises(InvalidInputError, match="status"):
+                act()
+            return
+        changed = act()
+        known.status = to
+        assert changed.metadata.validation.status == to
+        if to == "verified":
+            assert changed.metadata.validation.verified_by == by
+
+    @rule(record=records, helped=st.booleans(), by=st.sampled_from(["ann", "bob", "eve"]))
+    def credit(self, record: str, helped: bool, by: str) -> None:
+        self.memory.credit(record, helped, by)
+        known = self.model[record]
+        known.helped += helped
+        known.hindered += not helped
+        self._publish_if_due(record)
+
+    @rule(record=records, reward=st.sampled_from([0.0, 1.0]), by=st.sampled_from(["ann", "bob", "eve"]))
+    def attempt(self, record: str, reward: float, by: str) -> None:
+        """An attempt that says what it recalled is a vote for it."""
+        self.memory.record_trajectory("t", [], reward, recalled=[record], author=by)
+        self.model[record].votes.setdefault(by, [0, 0])[0 if reward else 1] += 1
+        if reward:
+            self._publish_if_due(record)
+
+    @rule(old=records, new=records)
+    def supersede(self, old: str, new: str) -> None:
+        if old == new or self.model[new].status == "archived":
+            with pytest.raises(InvalidInputError, match="new_id"):
+                self.memory.supersede(old, new, "better")
+            return
+        self.memory.supersede(old, new, "better")
+        self.model[old].status = "archived"
+        self.model[old].replaced_by = new
+
+    @rule(record=consumes(records))
+    def forget(self, record: str) -> None:
+        self.memory.forget(record)
+        assert self.memory.get(record) is None
+        assert self.memory.get(record, as_of=self._now) is None
+        del self.model[record]
+
+    @rule(target=moments)
+    def look_back_to(self) -> Any:
+        moment = self._now, {record: known.status for record, known in self.model.items()}
+        self._tick()
+        return moment
+
+    @rule(moment=moments)
+    def look_back(self, moment: tuple[datetime, dict[str, str]]) -> None:
+        when, statuses = moment
+        then = {record: self.memory.get(record, as_of=when) for record in self.model}
+        for record, found in then.items():
+            assert (found.metadata.validation.status if found else None) == statuses.get(record)
+        believed = {record for record in self.model if statuses.get(record, "archived") != "archived"}
+        assert {hit.record.id for hit in self.memory.recall("stale cache", 100, as_of=when, kind="fact")} == believed
+
+    # --- what always holds ----------------------------------------------------------------------------------------------
+
+    @invariant()
+    def statuses_are_what_the_rules_say(self) -> None:
+        for record, known in self.model.items():
+            found = self.memory.get(record)
+            assert found is not None
+            assert found.metadata.validation.status == known.status
+            assert self.memory.links(record).replaced_by == known.replaced_by
+            life = self.memory.audit(record)
+            assert life[0].kind == "created"
+            assert life[-1].status == known.status
+
+    @invariant()
+    def recall_gives_what_is_not_archived(self) -> None:
+        alive = {record for record, known in self.model.items() if known.status != "archived"}
+        assert {hit.record.id for hit in self.memory.recall("stale cache", 100, kind="fact")} == alive
+
+
+TestLifecycle = Lifecycle.TestCase
+TestLifecycle.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+# --- one by one -----------------------------------------------------------------------------------------------------------
+
+
+def test_proving_itself() -> None:
+    assert proved_itself("verified", 3, 2, 3)
+    assert not proved_itself("verified", 3, 3, 3)
+    assert not proved_itself("verified", 2, 0, 3)
+    assert not proved_itself("hypothesis", 9, 0, 3)
+    assert not proved_itself("verified", 9, 0, 0)
+
+
+def test_the_least_believed_decides() -> None:
+    assert least(["published", "verified"]) == "verified"
+    assert least(["published", "hypothesis", "archived"]) == "archived"
+    assert least([]) == "hypothesis"
+
+
+def test_publishing_can_be_switched_off(tmp_path: Path) -> None:
+    with Memory(tmp_path, publish_after=0) as memory:
+        fact = memory.record_fact("The build needs Node 20.", "observation")
+        memory.verify(fact.id, "compiler")
+        for _ in range(9):
+            memory.credit(fact.id, True)
+        assert memory.get(fact.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
+    with pytest.raises(InvalidInputError, match="publish_after"):
+        Memory(tmp_path, publish_after=-1)
+
+
+def test_a_published_record_says_why(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        fact = memory.record_fact("The build needs Node 20.", "observation")
+        memory.verify(fact.id, "test_runner", "ci-12")
+        for _ in range(3):
+            memory.credit(fact.id, True)
+        last = memory.audit(fact.id)[-1]
+        assert (last.status, last.by) == ("published", "hardwon")
+        assert last.event is not None
+        assert last.event.reason == "credited 3 times"
+
+
+def test_a_rule_is_believed_as_far_as_its_least_believed_episode(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        first, second = (memory.record_episode("t", 0.9, successes=["Read the log"], author=who) for who in ("ann", "bob"))
+        assert [each.trust for each in memory.rules("t")] == ["hypothesis"]
+        memory.verify(first.id, "test_runner")
+        assert [each.trust for each in memory.rules("t")] == ["hypothesis"]
+        memory.verify(second.id, "test_runner")
+        assert [each.trust for each in memory.rules("t")] == ["verified"]
+        memory.publish(first.id)
+        memory.publish(second.id)
+        assert [each.trust for each in memory.rules("t")] == ["published"]
+
+
+def test_contradictions_and_replacements_are_linked(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        old, new = memory.record_fact("Port 80 is open.", "observation"), memory.record_fact("Port 80 is shut.", "observation")
+        memory.supersede(old.id, new.id, "measured again")
+        assert memory.links(old.id).replaced_by == new.id
+        assert memory.links(new.id).replaces == (old.id,)
+        good = memory.record_episode("t", 0.9, successes=["x"], trajectory_summary="restart the worker pool of the queue")
+        bad = memory.record_episode("t", 0.1, mistakes=["x"], trajectory_summary="restart the worker pool of the queue")
+        found = [each for each in memory.consolidate().contradictions if isinstance(each, Decision)]
+        for decision in found:
+            assert set(decision.evidence) == {good.id, bad.id}
+            assert memory.links(good.id).contradicts == (bad.id,)
+        assert memory.links("no such id").contradicts == ()
+
+
+def test_a_record_that_came_later_was_not_believed_then(tmp_path: Path) -> None:
+    with Memory(tmp_path / "one", clock=lambda: at(100)) as memory:
+        fact = memory.record_fact("Redis listens on 6380.", "observation", timestamp=at(10))
+        memory.export(tmp_path / "all.jsonl")
+        assert memory.get(fact.id, as_of=at(20)) is not None
+        assert memory.get(fact.id, as_of=at(5)) is None
+    with Memory(tmp_path / "other", clock=lambda: at(50)) as other:
+        other.load(tmp_path / "all.jsonl")
+        assert other.get(fact.id, as_of=at(20)) is None
+        assert other.get(fact.id, as_of=at(60)) is not None
+        assert other.recall("redis", as_of=at(20)) == []
+
+
+def test_a_source_that_was_rolled_back_later_was_believed_then(tmp_path: Path) -> None:
+    moments = iter(at(second) for second in range(1000))
+    with Memory(tmp_path, clock=lambda: next(moments)) as memory:
+        memory.record_fact("Redis listens on 6380.", "observation", author="eve")
+        before = next(moments)
+        decision = memory.rollback("eve")
+        during = next(moments)
+        memory.undo(decision.id)
+        assert [len(memory.recall("redis", as_of=when)) for when in (before, during, next(moments))] == [1, 0, 1]
+
+
+@pytest.mark.parametrize("when", ["yesterday", "2026-01-01T00:00:00", 1.5, object()])
+def test_times_without_a_meaning_are_refused(tmp_path: Path, when: Any) -> None:
+    with Memory(tmp_path) as memory:
+        with pytest.raises(InvalidInputError, match="as_of"):
+            memory.recall("x", as_of=when)
+        with pytest.raises(InvalidInputError, match="filters"):
+            memory.recall("x", any_standing=True)
