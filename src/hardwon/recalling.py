@@ -15,6 +15,7 @@ from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by
 from hardwon.learn.failures import error_core, failure_hash, shows_error
 from hardwon.learn.lessons import HELPED, NOT_HELPED, OUR_FENCE, attempt_key, session_key, strategy_key
 from hardwon.learn.rules import Card, Rule
+from hardwon.learn.signatures import generate_issue_signature
 from hardwon.learn.trajectories import error_in
 from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, Step, Trajectory
 from hardwon.recall.advice import Advice, Attempt, advice_on
@@ -336,20 +337,29 @@ _NOW_US: Final = 2**62  # later than any record
 
 def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
     if isinstance(record, Trajectory):
-        for step in record.steps:
+        ended_badly = record.metadata.validation.failure_hash if not record.turned_out_well else None
+        for number, step in enumerate(record.steps, 1):
             if _same(step.action, action):
-                failure = error_in(step.observation)
+                # What shows no error that we know of may have failed all the same: whoever recorded it says so.
+                failure = error_in(step.observation) or (ended_badly or "" if number == len(record.steps) else "")
                 yield _attempt(record, step.action, not failure, failure, step.observation)
     elif isinstance(record, Fix):
         error = record.issue.error_output or ""
         for command in record.fix_commands:
             if _same(command, action):
-                failure = "" if record.succeeded or not error.strip() else failure_hash(error)
+                failure = "" if record.succeeded else _failure_of(record)
                 yield _attempt(record, command, record.succeeded, failure, error or record.issue.description)
     elif isinstance(record, Experience) and record.turned_out_well is not None and _same(record.content, action):
         failed = not record.turned_out_well
         failure = (record.metadata.validation.failure_hash or failure_hash(record.content)) if failed else ""
         yield _attempt(record, record.content, not failed, failure, record.content)
+
+
+def _failure_of(fix: Fix) -> str:
+    """How a fix failed: as its envelope or the error says; where nobody knows more, the issue was still there."""
+    error = fix.issue.error_output or ""
+    known = fix.metadata.validation.failure_hash or (failure_hash(error) if error.strip() else "")
+    return known or generate_issue_signature(fix.issue)
 
 
 def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> Attempt:

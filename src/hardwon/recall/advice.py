@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
+from hardwon.recall.fence import clean_line
+
 Verdict = Literal["ok", "caution", "blocked"]
 
 IDENTICAL_FAILURES_MAX: Final = 2
 """After so many failures of the same action in the same way, the next attempt is blocked: it is a circle."""
 
+_ACTION_CHARS: Final = 200  # of what was tried, in a message: enough to know it again
 UNLIKELY_BELOW: Final = 0.35
 """An action that is less likely than this to work gets a word of caution."""
 
@@ -91,9 +94,10 @@ def _message(
 ) -> str:
     parts = []
     if verdict == "blocked":
+        tried = clean_line(failures[-1].action, _ACTION_CHARS)
         parts.append(
             f"Stop. This was tried {len(failures)} times and failed the same way: {failures[-1].said}. "
-            "Do not try it again; try something else, or ask a human."
+            f"What was tried: {tried}. Do not try it again; try something else, or ask a human."
         )
     elif failures:
         parts.append(f"This failed here before: {failures[-1].said}. If it fails the same way again, do something else.")
