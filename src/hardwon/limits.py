@@ -513,3 +513,36 @@ TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 
 TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 """Longest pause between two looks at a training memory's lock. A save takes a few milliseconds."""
+
+# --- fix history: the door ------------------------------------------------------------------------------------------
+
+OLLAMA_VERSION_TIMEOUT_S: Final = 2.0
+"""How long `ollama --version` may take, once in a process: it answers in milliseconds unless its server hangs."""
+
+FIX_CHARS_MAX: Final = 400_000
+"""All texts of one recorded attempt. At six bytes a character, the most that JSON takes, they stay within one record."""
+
+FIX_OTHER_CHARS_MAX: Final = 20_000
+"""What a fixer's reply said beside the keys that have a place. A model that goes on and on must not fill the memory."""
+
+FIX_OTHER_VALUES_MAX: Final = 1_000
+"""Values, all levels together, in what a reply said beside."""
+
+KNOWLEDGE_STRATEGIES_MAX: Final = 10
+"""Strategies of one issue type, tips of one model and failures of one issue type in a knowledge base. More than ten ways
+to fix one thing nobody tries."""
+
+KNOWLEDGE_KEYS_MAX: Final = 200
+"""Issue types, models or patterns in a knowledge base, each by itself: those seen most. Read by people and prompts."""
+
+KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
+"""One learned sentence of a knowledge base: a handful of commands."""
+
+KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB
+"""What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has some kilobytes."""
+
+INSIGHTS_MODELS_MAX: Final = 100
+"""Models that an export of insights tells of, those seen most."""
+
+INSIGHTS_ITEMS_MAX: Final = 10
+"""Common issues, effective fixes and rows of recent history in what is told of one model."""
