@@ -528,18 +528,14 @@ FIX_OTHER_CHARS_MAX: Final = 20_000
 FIX_OTHER_VALUES_MAX: Final = 1_000
 """Values, all levels together, in what a reply said beside."""
 
-KNOWLEDGE_STRATEGIES_MAX: Final = 10
-"""Strategies of one issue type, tips of one model and failures of one issue type in a knowledge base. More than ten ways
-to fix one thing nobody tries."""
-
-KNOWLEDGE_KEYS_MAX: Final = 200
-"""Issue types, models or patterns in a knowledge base, each by itself: those seen most. Read by people and prompts."""
-
 KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
 """One learned sentence of a knowledge base: a handful of commands."""
 
 KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB
 """What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has some kilobytes."""
+
+KNOWLEDGE_FILE_BYTES_MAX: Final = 16 * MIB
+"""How much of a `knowledge_base.json` is read: the largest that is ever written has a quarter of it."""
 
 INSIGHTS_MODELS_MAX: Final = 100
 """Models that an export of insights tells of, those seen most."""
