@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,18 +18,19 @@ from hardwon.doors.fix_input import FixHistoryWarning
 from hardwon.doors.knowledge_base import KnowledgeBase, beyond, knowledge_of, learned_knowledge, merged, said
 from hardwon.doors.knowledge_keeping import AUTHOR, FILE_NAME, Keeper
 from hardwon.errors import InvalidInputError
+from hardwon.fix_history import CountedStrategy, Learned, PatternRow
 from hardwon.memory import Memory
 from hardwon.model import Adopted, Metadata, Source
 
 LISTS = ("model_specific_tips", "successful_strategies", "failure_patterns")
 
 
-def strategy(text: str, attempts: int = 1, verified: int = 0) -> SimpleNamespace:
-    return SimpleNamespace(text=text, attempts=attempts, verified=verified)
+def strategy(text: str, attempts: int = 1, verified: int = 0) -> CountedStrategy:
+    return CountedStrategy(text, attempts, verified)
 
 
-def pattern(name: str, success: int, failure: int) -> SimpleNamespace:
-    return SimpleNamespace(
+def pattern(name: str, success: int, failure: int) -> PatternRow:
+    return PatternRow(
         pattern_name=name,
         issue_signature="0123456789abcdef",
         success_count=success,
@@ -41,8 +41,8 @@ def pattern(name: str, success: int, failure: int) -> SimpleNamespace:
     )
 
 
-def learned(**parts: Any) -> SimpleNamespace:
-    return SimpleNamespace(**{"strategies": {}, "failures": {}, "tips": {}, "issues": {}, "patterns": [], **parts})
+def learned(**parts: Any) -> Learned:
+    return Learned(**{"strategies": {}, "failures": {}, "tips": {}, "issues": {}, "patterns": [], **parts})
 
 
 SOME = learned(
@@ -347,13 +347,20 @@ def test_a_file_that_is_no_knowledge_base_is_never_overwritten(world: World) -> 
 
 def test_an_edit_that_cannot_be_kept_is_named_and_left(world: World) -> None:
     world.open().save()
-    edited(world, lambda knowledge: knowledge.update(successful_strategies=["no object"]))
+    edited(world, lambda knowledge: knowledge.update(successful_strategies="no object"))
     text = world.file.read_text()
     with pytest.warns(FixHistoryWarning, match=r"knowledge_base.json.successful_strategies"):
         keeper = world.open()
     with pytest.raises(InvalidInputError, match=r"knowledge_base.json.successful_strategies"):
         keeper.save()
     assert world.file.read_text() == text
+
+
+def test_a_list_instead_of_lists_is_of_any_issue_type(world: World) -> None:
+    world.file.write_text(json.dumps({"failure_patterns": ["never wait"], "general_patterns": ["it is the prompt"]}))
+    knowledge = world.open().knowledge
+    assert knowledge["failure_patterns"] == {"TIMEOUT": ["wait (tried 3 times, never verified to work)"], "any": ["never wait"]}
+    assert knowledge["general_patterns"]["any"] == ["it is the prompt"]
 
 
 def broken(number: int) -> tuple[str, Callable[[KnowledgeBase], object]]:

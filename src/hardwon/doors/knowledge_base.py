@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fields import check_json
+from hardwon.fix_history import CountedStrategy, Learned, PatternRow
 
 PATTERNS: Final = "general_patterns"
 LISTS: Final = ("model_specific_tips", "successful_strategies", "failure_patterns")
@@ -25,12 +26,13 @@ LISTS: Final = ("model_specific_tips", "successful_strategies", "failure_pattern
 
 SECTIONS: Final = (PATTERNS, *LISTS)
 VERSION: Final = "1.0"
+ANY: Final = "any"
 
 Path = tuple[str, ...]
 Said = dict[Path, Any]
 
 
-def learned_knowledge(learned: Any) -> dict[str, Any]:
+def learned_knowledge(learned: Learned) -> dict[str, Any]:
     """What the attempts teach, in the shape of a knowledge base."""
     tips: dict[str, list[str]] = {}
     for model, found in learned.tips.items():
@@ -49,15 +51,15 @@ def learned_knowledge(learned: Any) -> dict[str, Any]:
     }
 
 
-def _by_type(found: Mapping[str, Iterable[Any]], say: Callable[[Any], str]) -> dict[str, list[str]]:
+def _by_type(found: Mapping[str, Iterable[CountedStrategy]], say: Callable[[CountedStrategy], str]) -> dict[str, list[str]]:
     return {_name(issue_type): list(dict.fromkeys(map(say, strategies))) for issue_type, strategies in found.items()}
 
 
-def _figures(row: Any) -> dict[str, Any]:
+def _figures(row: PatternRow) -> dict[str, Any]:
     attempts = row.success_count + row.failure_count
     best: Any = row.best_fix
-    with suppress(TypeError, ValueError):
-        best = json.loads(row.best_fix)
+    with suppress(ValueError):
+        best = json.loads(row.best_fix or "null")
     return {
         "issue_signature": row.issue_signature,
         "success_count": row.success_count,
@@ -79,6 +81,11 @@ def _name(text: str) -> str:
 
 def _times(count: int) -> str:
     return "1 time" if count == 1 else f"{count} times"
+
+
+def shaped(knowledge: Mapping[str, Any]) -> dict[str, Any]:
+    """A knowledge base of others, with a list where a section has lists by issue type or model: of no certain one."""
+    return {name: {ANY: value} if name in SECTIONS and isinstance(value, list) else value for name, value in knowledge.items()}
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import hashlib
 import json
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,9 +19,20 @@ from pydantic_core import from_json
 from hardwon import limits
 from hardwon.doors.episode_file import Locked, locked
 from hardwon.doors.fix_input import FixHistoryWarning
-from hardwon.doors.knowledge_base import KnowledgeBase, Said, beyond, check, knowledge_of, learned_knowledge, merged, said
+from hardwon.doors.knowledge_base import (
+    KnowledgeBase,
+    Said,
+    beyond,
+    check,
+    knowledge_of,
+    learned_knowledge,
+    merged,
+    said,
+    shaped,
+)
 from hardwon.errors import InvalidInputError
 from hardwon.fields import derived_id
+from hardwon.fix_history import Learned
 from hardwon.govern.redaction import redact_json
 from hardwon.memory import Memory
 from hardwon.model import Adopted, Metadata, Moment, Source
@@ -39,7 +50,7 @@ class Keeper:
     """Brings a knowledge base up to date and saves it. `learned` tells what the attempts teach, `version` something that is
     different whenever the memory changed."""
 
-    def __init__(self, memory: Memory, folder: Path, learned: Callable[[], Any], version: Callable[[], object]) -> None:
+    def __init__(self, memory: Memory, folder: Path, learned: Callable[[], Learned], version: Callable[[], object]) -> None:
         self.knowledge = KnowledgeBase()
         self._memory = memory
         self._path = folder / FILE_NAME
@@ -60,6 +71,13 @@ class Keeper:
                 self._bring_up_to_date()
                 self._seen = seen
             return self.knowledge
+
+    def replace(self, knowledge: Mapping[str, Any]) -> None:
+        """As if the caller had taken out what was there and put this in. What was learned comes back with the next refresh."""
+        with self._guard:
+            self.knowledge.clear()
+            self.knowledge.update(knowledge)
+            self._seen = None
 
     def _bring_up_to_date(self) -> Said:
         """Returns what callers added, here and elsewhere."""
@@ -187,7 +205,7 @@ def _together(records: Iterable[Adopted]) -> Said:
 
 def _told(record: Adopted) -> dict[str, Any]:
     told = record.data.get(_KEY) if record.origin == ORIGIN else None
-    return told if isinstance(told, dict) else {}
+    return shaped(told) if isinstance(told, dict) else {}
 
 
 def _without_secrets(knowledge: dict[str, Any]) -> dict[str, Any]:
@@ -209,7 +227,7 @@ def _parsed(content: bytes) -> dict[str, Any] | None:
         found = from_json(content, allow_inf_nan=False)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return shaped(found) if isinstance(found, dict) else None
 
 
 def _digest(content: bytes) -> str:
