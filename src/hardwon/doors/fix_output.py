@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.fix_history import FixRow
 from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.learn.patterns import ModelInsights, Strategy
+from hardwon.reports import CleanedUp, Compressed
 from hardwon.store import files
 
 _DATABASE: Final = (".db", ".db-wal", ".db-shm")
@@ -106,6 +108,20 @@ def fixer(found: FixerRecord) -> dict[str, Any]:
         "p_success": round(found.p_success, 3),
         "interval": [round(bound, 3) for bound in found.interval],
     }
+
+
+def in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]) -> dict[str, Any]:
+    """One takes only so many, so that nobody waits for long: all of them, one after the other."""
+    told = asdict(run())
+    events = [told.pop("event_id")]
+    worked = any(told[name] for name in added_up)
+    while told["left"] and worked and not told["dry_run"]:
+        more = asdict(run())
+        events.append(more["event_id"])
+        worked = any(more[name] for name in added_up)
+        told.update({name: told[name] + more[name] for name in added_up})
+        told.update({name: more[name] for name in told if name not in added_up})
+    return {**told, "event_ids": [event for event in events if event]}
 
 
 # --- files ----------------------------------------------------------------------------------------------------------------

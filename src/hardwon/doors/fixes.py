@@ -121,7 +121,7 @@ class AIMemory:
 
     def generate_issue_signature(self, issue_data: Mapping[str, Any]) -> str:
         """16 hexadecimal digits by the fix-history formula."""
-        return fix_history_signature(readable("issue_data", issue_data))
+        return generate_issue_signature(issue_data)
 
     def get_model_insights(self, model_name: str) -> dict[str, Any]:
         """How fixes went on a model, its common issues, what helped, and the newest attempts."""
@@ -130,8 +130,8 @@ class AIMemory:
         return fix_output.model_insights(insights, recent)
 
     def build_context_for_ai(self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.CONTEXT_TOKENS) -> str:
-        """What is known that bears on an issue, as text for a fixer's prompt: never more than `budget_tokens`. What was recorded
-        is fenced in it as data."""
+        """What is known that bears on an issue, as text for a fixer's prompt: never more than `budget_tokens`. What was
+        recorded is fenced in it as data."""
         budget = intake.whole_number("budget_tokens", budget_tokens, _FRAME_TOKENS_MAX, limits.CONTEXT_TOKENS_MAX)
         issue = issue_from(issue_data)
         room = budget - count_tokens(_BEGIN + "\n" + _END)
@@ -241,21 +241,30 @@ class AIMemory:
     def migrate_legacy_data(
         self, legacy_db_path: Where, dry_run: bool = False, progress: Progress | None = None
     ) -> dict[str, Any]:
-        """Brings in the attempts of an older database, which is only read. Doing it again adds nothing. Returns what it brought,
-        what was rejected, and why."""
+        """Brings in the attempts of an older database, which is only read. Doing it again adds nothing. Returns what it
+        brought, what was rejected, and why."""
         source = fix_output.path("legacy_db_path", legacy_db_path)
         return asdict(adopt_fix_history(source, self.memory, dry_run=_flag(dry_run), progress=progress))
 
     # --- care ---------------------------------------------------------------------------------------------------------------
 
-    def auto_cleanup(self, days: int = 30, dry_run: bool = False) -> dict[str, Any]:
+    def auto_cleanup(self, days: float = limits.CLEANUP_DAYS, dry_run: bool = False) -> dict[str, Any]:
         """Removes old attempts, failed ones sooner than successful ones. Patterns, figures and what is worth more stay, and
-        `memory.undo(event_id)` takes it back until the memory is compacted. Returns what was removed."""
-        return asdict(self.memory.cleanup(days, _flag(dry_run)))
+        `memory.undo(id)` with each of the `event_ids` takes it back until the memory is compacted. Returns what was removed."""
+        dry = _flag(dry_run)
+        return fix_output.in_turns(lambda: self.memory.cleanup(days, dry), ("failed", "successful"))
 
-    def compress_historical_data(self, days: int = 90, dry_run: bool = False) -> dict[str, Any]:
-        """Packs the details of old attempts. They stay readable, and count as before. Returns what that saved."""
-        return asdict(self.memory.compress(days, _flag(dry_run)))
+    def compress_historical_data(self, days: float = limits.COMPRESS_DAYS, dry_run: bool = False) -> dict[str, Any]:
+        """Packs the details of old attempts away. They count as before, are found by their summaries, and `memory.undo(id)`
+        with each of the `event_ids` unpacks them. Returns what that saved."""
+        dry = _flag(dry_run)
+        return fix_output.in_turns(lambda: self.memory.compress(days, dry), ("records", "saved_bytes"))
+
+
+def generate_issue_signature(issue_data: Mapping[str, Any]) -> str:
+    """16 hexadecimal digits by the fix-history formula: issue type, the model's name before its tag, the first 50 characters of
+    the prompt, and the length of the response."""
+    return fix_history_signature(readable("issue_data", issue_data))
 
 
 def _flag(dry_run: Any) -> bool:

@@ -266,5 +266,5 @@ class KnowledgeBase(dict[str, Any]):
                 _arrange(items, marks)
 
     def to_json(self) -> str:
-        """As it is written; what JSON cannot hold, as text."""
-        return json.dumps(self, indent=2, ensure_ascii=False, default=str)
+        """On one line; what JSON cannot hold, as text."""
+        return json.dumps(self, ensure_ascii=False, default=str, skipkeys=True)
