@@ -169,7 +169,9 @@ class World:
         self.changes = 0
 
     def open(self) -> Keeper:
-        return Keeper(self.memory, self.folder, lambda: self.learned, lambda: self.changes)
+        keeper = Keeper(self.memory, self.folder, lambda: self.learned, lambda: self.changes)
+        keeper.refresh()
+        return keeper
 
     def records(self) -> list[Adopted]:
         return [

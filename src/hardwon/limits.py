@@ -572,3 +572,10 @@ INSIGHTS_MODELS_MAX: Final = 100
 
 INSIGHTS_ITEMS_MAX: Final = 10
 """Common issues, effective fixes and rows of recent history in what is told of one model."""
+
+FILE_TIME_UNSURE_NS: Final = 20_000_000
+"""How long after a write a file's time does not tell of the next one: kernels count it in ticks of up to ten milliseconds."""
+
+FIX_CONTEXT_TOKENS: Final = 1_000
+"""The budget of a fixer's context where the caller names none: a page. A fixer is asked once for an issue, and counted
+generously these are some five hundred tokens of a model's own."""

@@ -8,6 +8,7 @@ Hardwon memory, whose tables any SQLite client can query. What callers hand in i
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -129,7 +130,7 @@ class AIMemory:
         recent = self.memory.fix_history.recent(limit=limits.INSIGHTS_ITEMS_MAX, model=model_name)
         return fix_output.model_insights(insights, recent)
 
-    def build_context_for_ai(self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.CONTEXT_TOKENS) -> str:
+    def build_context_for_ai(self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.FIX_CONTEXT_TOKENS) -> str:
         """What is known that bears on an issue, as text for a fixer's prompt: never more than `budget_tokens`. What was
         recorded is fenced in it as data."""
         budget = intake.whole_number("budget_tokens", budget_tokens, _FRAME_TOKENS_MAX, limits.CONTEXT_TOKENS_MAX)
@@ -141,7 +142,7 @@ class AIMemory:
             text = _BEGIN + ("" if context else _NOTHING) + _END
         return text.rstrip("\n")
 
-    def build_context_for_claude(self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.CONTEXT_TOKENS) -> str:
+    def build_context_for_claude(self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.FIX_CONTEXT_TOKENS) -> str:
         """The same, under the name that scripts know."""
         return self.build_context_for_ai(issue_data, budget_tokens=budget_tokens)
 
@@ -232,7 +233,11 @@ class AIMemory:
 
     def _version(self) -> object:
         """Something else whenever the memory was written to. A look at the files: asking the database would take longer."""
-        return self._recorded, *(_stamp(f"{self.db_path}{suffix}") for suffix in ("", "-wal"))
+        stamps = [_stamp(f"{self.db_path}{suffix}") for suffix in ("", "-wal")]
+        newest_ns = max((stamp[0] for stamp in stamps if stamp), default=0)
+        if abs(time.time_ns() - newest_ns) < limits.FILE_TIME_UNSURE_NS:
+            return None
+        return self._recorded, *stamps
 
     def import_knowledge_base(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""

@@ -48,7 +48,7 @@ _KEY: Final = "knowledge_base"
 
 class Keeper:
     """Brings a knowledge base up to date and saves it. `learned` tells what the attempts teach, `version` something that is
-    different whenever the memory changed."""
+    different whenever the memory changed; None where that is not certain."""
 
     def __init__(self, memory: Memory, folder: Path, learned: Callable[[], Learned], version: Callable[[], object]) -> None:
         self.knowledge = KnowledgeBase()
@@ -59,8 +59,7 @@ class Keeper:
         self._saved: Said = {}
         self._given: Said = {}
         self._seen: object = None
-        self.refresh()
-        if self._is_edited():
+        if self._is_edited():  # everything else waits until somebody asks
             self._take_in_edits()
 
     def refresh(self) -> KnowledgeBase:
