@@ -375,8 +375,9 @@ def test_an_older_database_is_adopted_when_it_is_opened(tmp_path: Path) -> None:
     folder.mkdir()
     legacy(folder / "ai_memory.db")
     (folder / "knowledge_base.json").write_text(json.dumps({"successful_strategies": {"ERROR": ["read the log"]}}))
-    for _ in range(2):
+    for turn in range(2):
         with AIMemory(folder) as history:
+            assert bool(history.adopted) == (turn == 0)
             assert history.get_memory_stats()["total_fixes_attempted"] == 3
             assert history.get_memory_stats()["successful_fixes"] == 1
             assert history.knowledge_base["successful_strategies"] == {"ERROR": ["read the log"], "TIMEOUT": ["old way"]}
@@ -440,6 +441,9 @@ def test_compression_saves_room_and_keeps_the_figures(history: AIMemory, clock: 
     before = history.get_memory_stats()
     done = plain(history.compress_historical_data())
     assert done["records"] == 5
+    (match, *_) = history.query_similar_issues({"model": QWEN, "issue_type": "TIMEOUT"})["model_matches"]
+    assert match["fix_commands"] == ["export TIMEOUT=60"]
+    assert match["claude_analysis"].startswith("a long story")
     assert done["saved_bytes"] > 0
     assert {**history.get_memory_stats(), "knowledge_base_size": 0} == {
         **before,

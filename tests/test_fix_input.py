@@ -124,6 +124,26 @@ def test_keys_of_the_callers_own_stay_with_the_issue() -> None:
     assert len(many.other) == 100 - limits.EXTRA_KEYS_MAX
 
 
+def test_keys_may_have_any_name(memory: Memory) -> None:
+    names = [
+        "self",
+        "model_config",
+        "to_json",
+        "altered",
+        "copy",
+        "__class__",
+        "_private",
+        "model_fields",
+        "issue",
+        "kind",
+        "ключ",
+    ]
+    fix = memory.keep(made({name: name for name in names}, {name: name for name in names}))
+    assert fix.issue.__pydantic_extra__ == {name: name for name in names}
+    assert fix.other == {name: name for name in names}
+    assert memory.get(fix.id) == fix
+
+
 def test_any_mapping_will_do() -> None:
     assert made(MappingProxyType(ISSUE), MappingProxyType(REPLY)).fix_commands == REPLY["fix_commands"]
 

@@ -110,6 +110,12 @@ def fixer(found: FixerRecord) -> dict[str, Any]:
     }
 
 
+def report(found: Any) -> dict[str, Any]:
+    """What a larger operation answered. Whatever an older database had for an id is told as well."""
+    told: dict[str, Any] = json.loads(json.dumps(asdict(found), default=str))
+    return told
+
+
 def in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]) -> dict[str, Any]:
     """One takes only so many, so that nobody waits for long: all of them, one after the other."""
     told = asdict(run())

@@ -7,11 +7,11 @@ Hardwon memory, whose tables any SQLite client can query. What callers hand in i
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Self
@@ -31,6 +31,8 @@ from hardwon.outside.machine import system_info
 from hardwon.recall.tokens import count_tokens
 from hardwon.store.contract import Progress
 
+_log = logging.getLogger("hardwon")
+
 DEFAULT_DIR: Final = "AIMemory"
 
 _BEGIN: Final = "=== HISTORICAL CONTEXT FROM AI MEMORY ===\n"
@@ -44,9 +46,9 @@ Where = str | os.PathLike[str]
 class AIMemory:
     """Attempts to fix issues, kept in `memory_dir/ai_memory.db`. Safe to use from several threads and processes.
 
-    An older `ai_memory.db` in the folder is kept aside and adopted when it is first opened. `memory` is the same as a `Memory`;
-    `knowledge_base` is a dict that fills itself from every attempt and that you may add to. Close it, or use it as a context
-    manager; what was recorded is on disk either way.
+    An older `ai_memory.db` in the folder is kept aside and adopted when it is first opened; `adopted` then tells how it went.
+    `memory` is the same as a `Memory`; `knowledge_base` is a dict that fills itself from every attempt and that you may add to.
+    Close it, or use it as a context manager; what was recorded is on disk either way.
     """
 
     def __init__(self, memory_dir: Where = DEFAULT_DIR, *, clock: Clock | None = None) -> None:
@@ -55,7 +57,9 @@ class AIMemory:
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
         self.memory_dir: Path = intake.path("memory_dir", folder)
         self.db_path: Path = self.memory_dir / FILE_NAME
-        adopt_in_place(self.memory_dir, clock=clock)
+        self.adopted = adopt_in_place(self.memory_dir, clock=clock)
+        if self.adopted:
+            _log.warning("an older fix history in %s was adopted: %s", self.memory_dir, self.adopted)
         self.memory = Memory(self.db_path, clock=clock)
         self._recorded = 0
         try:
@@ -241,7 +245,8 @@ class AIMemory:
 
     def import_knowledge_base(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""
-        return asdict(adopt_knowledge_base(fix_output.path("source_file", source_file), self.memory, dry_run=_flag(dry_run)))
+        source = fix_output.path("source_file", source_file)
+        return fix_output.report(adopt_knowledge_base(source, self.memory, dry_run=_flag(dry_run)))
 
     def migrate_legacy_data(
         self, legacy_db_path: Where, dry_run: bool = False, progress: Progress | None = None
@@ -249,7 +254,7 @@ class AIMemory:
         """Brings in the attempts of an older database, which is only read. Doing it again adds nothing. Returns what it
         brought, what was rejected, and why."""
         source = fix_output.path("legacy_db_path", legacy_db_path)
-        return asdict(adopt_fix_history(source, self.memory, dry_run=_flag(dry_run), progress=progress))
+        return fix_output.report(adopt_fix_history(source, self.memory, dry_run=_flag(dry_run), progress=progress))
 
     # --- care ---------------------------------------------------------------------------------------------------------------
 

@@ -256,7 +256,7 @@ class KnowledgeBase(dict[str, Any]):
         self._put_in_order(snapshot, after)
         if changed or gone or not self.get("last_updated"):
             self["last_updated"] = at
-        self._given = deepcopy(given)
+        self._given = given
 
     def _put_in_order(self, before: Said, after: Said) -> None:
         shown = _listed(before)
