@@ -336,7 +336,7 @@ class Store(ABC):
 
     @abstractmethod
     def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
-        """Of the trusted fixes with an exact key, the ids of the one that came in last, and of the last that succeeded."""
+        """Of the trusted fixes with an exact key, the ids of the newest, and of the newest that succeeded."""
 
     @abstractmethod
     def decisions(

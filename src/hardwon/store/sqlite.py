@@ -417,7 +417,7 @@ class SqliteStore(Store):
     def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
         sql = (
             f"SELECT r.id, {_SOLVED} FROM record_key k CROSS JOIN record r ON r.seq = k.seq WHERE k.project_id = ?1 "
-            f"AND k.key = ?2 AND r.kind = 'fix' AND {_TRUSTED} ORDER BY k.seq DESC"
+            f"AND k.key = ?2 AND r.kind = 'fix' AND {_TRUSTED} ORDER BY r.at_us DESC, r.id DESC"
         )
         newest: str | None = None
         with self._reading() as connection:
