@@ -35,7 +35,7 @@ from hardwon.fields import derived_id
 from hardwon.fix_history import Learned
 from hardwon.govern.redaction import redact_json
 from hardwon.memory import Memory
-from hardwon.model import STATUSES, Adopted, Metadata, Moment, Source
+from hardwon.model import Adopted, Metadata, Moment, Source
 from hardwon.store import files
 
 FILE_NAME: Final = "knowledge_base.json"
@@ -132,15 +132,7 @@ class Keeper:
 
     def _kept(self) -> tuple[list[Adopted], list[Adopted]]:
         """What callers added, and what was adopted from knowledge bases of others; the newest first."""
-        rolled_back = {each.target for each in self._memory.decisions("rollback", limit=limits.SHOWN_MAX) if each.in_effect}
-        live = [
-            record
-            for status in STATUSES
-            if status != "archived"  # there may be very many: each save archives the one before
-            for record in self._memory.browse(kind="adopted", status=status)
-            if isinstance(record, Adopted) and _told(record) and record.metadata.source.author not in rolled_back
-        ]
-        live.sort(key=lambda record: record.at_us, reverse=True)
+        live = [record for record in self._memory.adopted(ORIGIN, limits.SHOWN_MAX) if _told(record)]
         own = [record for record in live if record.metadata.source.author == AUTHOR]
         others = [record for record in live if record.metadata.source.author != AUTHOR]
         return own, others[: limits.ADOPTED_READ_MAX]
