@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +25,7 @@ from hardwon.doors.fixes import AIMemory
 from hardwon.errors import HardwonError, InvalidInputError
 from hardwon.model import Fix
 from hardwon.recall.tokens import count_tokens
+from processes import Child, Tell
 
 ROOT = Path(__file__).parent.parent
 QWEN, LLAMA = "qwen2.5:7b", "llama3:8b"
@@ -544,6 +546,25 @@ def test_many_processes_use_one_folder(tmp_path: Path) -> None:
         assert history.memory.doctor().ok
 
 
+def test_a_package_of_your_own_keeps_its_modules(tmp_path: Path) -> None:
+    own = tmp_path / "Scripts"
+    own.mkdir()
+    (own / "__init__.py").write_text("")
+    (own / "ai_memory.py").write_text("raise RuntimeError('the old one')")
+    (own / "fixer.py").write_text("from Scripts.ai_memory import AIMemory\nprint(AIMemory.__module__)")
+    places = [str(ROOT / "drop_in"), str(tmp_path), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import Scripts.fixer"],
+        cwd=tmp_path / "Scripts",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("hardwon.doors.fixes\n", "")
+
+
 def test_the_clock_is_the_callers(tmp_path: Path, clock: Clock) -> None:
     with AIMemory(tmp_path / "AIMemory", clock=clock) as history:
         row = history.memory.fix_history.row(record(history))
@@ -570,3 +591,38 @@ assert memory.knowledge_base["successful_strategies"]["TIMEOUT"] == ["export TIM
     told = set(re.findall(r"`(\w+)\(", page)) - {"Memory", "AIMemory", "min"}
     assert told <= {name for name in dir(AIMemory) if not name.startswith("__")}
     assert f"budget_tokens={limits.FIX_CONTEXT_TOKENS}" in page
+
+
+def test_whoever_is_killed_while_saving_loses_nothing_that_was_saved(tmp_path: Path) -> None:
+    """Neither does anything that was only learned become something that somebody said."""
+    folder = tmp_path / "AIMemory"
+    told: list[str] = []
+    for turn in range(6):
+
+        def work(tell: Tell, turn: int = turn) -> None:
+            with AIMemory(folder) as history:
+                for number in range(1_000):
+                    text = f"said {turn:02} {number:028}"
+                    record(history, number % 2 == 0, False, fix_commands=["wait"])
+                    history.knowledge_base["failure_patterns"].setdefault("TIMEOUT", []).append(text)
+                    history._save_knowledge_base()
+                    tell(text)
+
+        child = Child.start(work)
+        while not child.acknowledged:
+            child.listen(0.2)
+        time.sleep(turn / 75)
+        child.kill()
+        told += child.acknowledged
+    with AIMemory(folder) as history:
+        history._save_knowledge_base()
+        found = history.knowledge_base["failure_patterns"]["TIMEOUT"]
+        assert set(told) <= set(found)
+        assert len([text for text in found if not text.startswith("said ")]) == 1
+        (record_of_all,) = history.memory.adopted("fix history")
+        added = record_of_all.data["knowledge_base"]
+        assert list(added) == ["failure_patterns"]
+        assert all(text.startswith("said ") for text in added["failure_patterns"]["TIMEOUT"])
+        assert history.memory.doctor().ok
+    assert json.loads((folder / "knowledge_base.json").read_text())["failure_patterns"]["TIMEOUT"] == found
+    assert list(folder.glob(".*.part")) == []

@@ -183,6 +183,7 @@ class Keeper:
         before = held.read()
         # Before the file itself: between the two it is what it was, which is no edit either.
         digests = [_digest(content), *([] if before is None else [_digest(before)])]
+        files.remove(*self._path.parent.glob(f".{self._written.name}.*.part"))  # of somebody who was killed
         with files.writing_atomically(self._written) as file:
             file.write(json.dumps({"digests": digests, _KEY: whole}, ensure_ascii=False).encode())
         held.write(content)
