@@ -55,8 +55,8 @@ class Plain:
         self.db.execute(
             "CREATE TABLE IF NOT EXISTS fix_history (id INTEGER PRIMARY KEY AUTOINCREMENT, timestamp TEXT NOT NULL, "
             "model_name TEXT NOT NULL, issue_type TEXT NOT NULL, issue_signature TEXT NOT NULL, description TEXT NOT NULL, "
-            "fixer_type TEXT NOT NULL, claude_analysis TEXT NOT NULL, fix_commands TEXT NOT NULL, fix_success BOOLEAN "
-            "NOT NULL, verification_success BOOLEAN NOT NULL, execution_time_seconds REAL, system_info TEXT NOT NULL, notes TEXT)"
+            "fixer_type TEXT NOT NULL, claude_analysis TEXT NOT NULL, fix_commands TEXT NOT NULL, fix_success BOOLEAN NOT "
+            "NULL, verification_success BOOLEAN NOT NULL, execution_time_seconds REAL, system_info TEXT NOT NULL, notes TEXT)"
         )
         for columns in (
             "timestamp",
