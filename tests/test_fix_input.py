@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hardwon import limits
 from hardwon.doors.fix_input import Attempt, as_text, fix_from, issue_from
 from hardwon.errors import InvalidInputError
+from hardwon.learn.lessons import recorded_signature
 from hardwon.memory import Memory
 from hardwon.model import Fix
 
@@ -257,10 +258,16 @@ def test_nothing_that_a_program_says_loses_an_attempt(issue: dict[Any, Any], rep
     for name, value in reply.items():
         if value is not None and name not in REPLY:
             assert fix.other is not None
-            assert as_text(name)[: limits.KEY_CHARS_MAX] in fix.other
+            assert as_text(name)[: limits.KEY_CHARS_MAX] in fix.other or name == "issue_signature"
 
 
 def test_keys_that_are_cut_alike_are_both_kept() -> None:
     fix = made(reply={"k" * 70: 1, "k" * 71: 2, "k" * 72: 3})
     assert fix.other is not None
     assert sorted(fix.other.values()) == [1, 2, 3]
+
+
+def test_a_reply_does_not_choose_its_signature() -> None:
+    fix = made(reply={"issue_signature": "ab" * 8})
+    assert fix.other == {"reply.issue_signature": "ab" * 8}
+    assert recorded_signature(fix) is None

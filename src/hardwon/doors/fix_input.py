@@ -16,7 +16,8 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fields import check_name
 from hardwon.govern.redaction import redact
-from hardwon.model import Fix, Issue, Metadata
+from hardwon.learn.lessons import RECORDED_SIGNATURE
+from hardwon.model import Fix, Issue
 
 _ISSUE_NAMES: Final = ("model", "issue_type", "fixer_type")
 _ISSUE_TEXTS: Final = ("description", "error_output", "test_prompt", "expected_pattern", "actual_response", "timestamp")
@@ -129,6 +130,8 @@ class Attempt:
 
     def _set_aside(self, name: str, value: Any) -> None:
         key = as_text(name)[: limits.KEY_CHARS_MAX]
+        if key == RECORDED_SIGNATURE:
+            key = f"reply.{key}"  # under its own name it would be believed: adopted fixes have it there
         number = 2
         while key in self._other:
             suffix = f" {number}"
@@ -221,11 +224,6 @@ def fixer(field: str, value: Any) -> str:
         pass
     allowed = f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, not blank, such as claude or qwen"
     raise InvalidInputError.one(field, value, allowed)
-
-
-def author_of(fixer_type: str) -> Metadata:
-    """The envelope of what a fixer did."""
-    return Metadata.model_validate({"source": {"author": fixer_type}})
 
 
 # --- whatever somebody's program gives ------------------------------------------------------------------------------------
