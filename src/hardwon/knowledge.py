@@ -21,6 +21,7 @@ from hardwon.learn.failures import error_core, failure_hash
 from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, days_between, issue_trends
 from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, adopted_key, rule_key, signature_keys
 from hardwon.learn.patterns import (
+    Did,
     ModelHistory,
     ModelInsights,
     Pattern,
@@ -223,8 +224,8 @@ class Knowledge:
 
     def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
         """In the words of a fix that used it; None where none can be read."""
-        fix: Fix | Cleaned | None = self._first(ranked.support.spokesmen, _worded_fix)
-        return strategy_from(ranked, fix) if fix else None
+        did = self._first(ranked.support.spokesmen, _did)
+        return strategy_from(ranked, did) if did else None
 
     def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
         """What worked for an issue or its like, and what is not to be repeated, without texts."""
@@ -705,9 +706,9 @@ def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:
     return days
 
 
-def _worded_fix(record: AnyRecord) -> Fix | Cleaned | None:
+def _did(record: AnyRecord) -> Did | None:
     """What was done is told also by a fix that left the history."""
-    return record if isinstance(record, Fix | Cleaned) else None
+    return Did(record.fix_commands, record.analysis) if isinstance(record, Fix | Cleaned) else None
 
 
 def _fix_of(record: AnyRecord) -> Fix | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.fields import from_us
@@ -15,7 +15,6 @@ from hardwon.learn import beta
 from hardwon.learn.confidence import STRATEGY_STRENGTH, Counted, Odds, Share, interval_around, seed_confidence, shrink
 from hardwon.learn.lessons import BETWEEN_NAMES, HELPED
 from hardwon.learn.support import Support
-from hardwon.model import Cleaned, Fix
 
 PatternKind = Literal["exact", "model", "type", "hour", "weekday"]
 
@@ -78,13 +77,20 @@ def equally_likely(shares: Mapping[str, Share], usual_p: float) -> Iterator[list
     return (list(same) for _, same in groupby(sorted(shares, key=unlikely), key=unlikely))
 
 
-def strategy_from(ranked: RankedStrategy, fix: Fix | Cleaned) -> Strategy:
-    """`fix` is one that used it: its words are shown, cut where what they were compared by ends."""
+class Did(NamedTuple):
+    """What a fix did, in its own words."""
+
+    fix_commands: Sequence[str]
+    analysis: str
+
+
+def strategy_from(ranked: RankedStrategy, did: Did) -> Strategy:
+    """`did` is what one that used it says: its words are shown, cut where what they were compared by ends."""
     share = ranked.share
     return Strategy(
         id=ranked.support.item,
-        fix_commands=tuple(fix.fix_commands),
-        analysis=" ".join(fix.analysis.split())[: limits.LESSON_CHARS_MAX],
+        fix_commands=tuple(did.fix_commands),
+        analysis=" ".join(did.analysis.split())[: limits.LESSON_CHARS_MAX],
         attempts=share.attempts,
         applied=share.applied,
         verified=share.verified,
