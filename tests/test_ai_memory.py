@@ -473,6 +473,19 @@ def test_the_folder_is_an_ordinary_memory(tmp_path: Path, monkeypatch: pytest.Mo
         assert history.get_memory_stats()["total_fixes_attempted"] == 2
 
 
+def test_a_memory_that_is_open_has_a_fix_history(memory: Memory, tmp_path: Path) -> None:
+    history = AIMemory.on(memory)
+    assert record(history) == 1
+    assert history.memory is memory
+    assert (history.db_path, history.memory_dir) == (Path(memory.location), Path(memory.location).parent)
+    assert history.export_csv(tmp_path / "x.csv") == 1
+    assert history.knowledge_base["successful_strategies"] == {"TIMEOUT": ["export TIMEOUT=60"]}
+    with pytest.raises(InvalidInputError, match="memory"):
+        AIMemory.on(str(tmp_path))  # type: ignore[arg-type]
+    with Memory(tmp_path / "other", project="mine") as other, pytest.raises(HardwonError, match="default"):
+        AIMemory.on(other)
+
+
 @pytest.mark.parametrize("folder", ["", "  ", None, 7, "x/ai_memory.db", "a\0b"])
 def test_a_folder_must_be_one(folder: Any) -> None:
     with pytest.raises(InvalidInputError, match="memory_dir"):

@@ -170,6 +170,7 @@ class World:
 
     def open(self) -> Keeper:
         keeper = Keeper(self.memory, self.folder, lambda: self.learned, lambda: self.changes)
+        keeper.take_in_edits()
         keeper.refresh()
         return keeper
 

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 
 from hardwon import intake, limits
 from hardwon.doors import fix_output
-from hardwon.doors.fix_adoption import FILE_NAME, adopt_fix_history, adopt_in_place, adopt_knowledge_base
+from hardwon.doors.fix_adoption import FILE_NAME, FixAdoption, adopt_fix_history, adopt_in_place, adopt_knowledge_base
 from hardwon.doors.fix_input import Attempt, CutWarning, cut_message, fix_from, fixer, issue_from, readable
 from hardwon.doors.knowledge_base import KnowledgeBase
 from hardwon.doors.knowledge_keeping import Keeper
@@ -55,18 +55,33 @@ class AIMemory:
         folder = os.fspath(memory_dir) if isinstance(memory_dir, os.PathLike) else memory_dir
         if not isinstance(folder, str) or not folder.strip() or folder.endswith(".db"):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
-        self.memory_dir: Path = intake.path("memory_dir", folder)
-        self.db_path: Path = self.memory_dir / FILE_NAME
-        self.adopted = adopt_in_place(self.memory_dir, clock=clock)
-        if self.adopted:
-            _log.warning("an older fix history in %s was adopted: %s", self.memory_dir, self.adopted)
-        self.memory = Memory(self.db_path, clock=clock)
-        self._recorded = 0
+        place = intake.path("memory_dir", folder)
+        adopted = adopt_in_place(place, clock=clock)
+        if adopted:
+            _log.warning("an older fix history in %s was adopted: %s", place, adopted)
+        memory = Memory(place / FILE_NAME, clock=clock)
         try:
-            self._keeper = Keeper(self.memory, self.memory_dir, lambda: self.memory.fix_history.learned(), self._version)
+            self._use(memory, place, adopted)
+            self._keeper.take_in_edits()
         except BaseException:
-            self.memory.close()
+            memory.close()
             raise
+
+    @classmethod
+    def on(cls, memory: Memory) -> Self:
+        """The same for a memory that is open already."""
+        if not isinstance(memory, Memory):
+            raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
+        made = cls.__new__(cls)
+        made._use(memory, Path(memory.location).parent, None)
+        return made
+
+    def _use(self, memory: Memory, folder: Path, adopted: FixAdoption | None) -> None:
+        history = memory.fix_history  # raises where the memory has none
+        self.memory, self.memory_dir, self.adopted = memory, folder, adopted
+        self.db_path = Path(memory.location)
+        self._recorded = 0
+        self._keeper = Keeper(memory, folder, history.learned, self._version)
 
     def __enter__(self) -> Self:
         return self

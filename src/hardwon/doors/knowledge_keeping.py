@@ -59,8 +59,6 @@ class Keeper:
         self._saved: Said = {}
         self._given: Said = {}
         self._seen: object = None
-        if self._is_edited():  # everything else waits until somebody asks
-            self._take_in_edits()
 
     def refresh(self) -> KnowledgeBase:
         """The knowledge base, with what was learned and what others saved since."""
@@ -112,6 +110,14 @@ class Keeper:
             self._write(held, {**self._given, **kept})
             self._seen = None  # this very save changed the memory
 
+    def take_in_edits(self) -> None:
+        """What people changed in the file since it was written."""
+        if self._is_edited():
+            try:
+                self.save()
+            except InvalidInputError as error:
+                _warn(f"{self._path} was edited and left as it is, for it cannot be kept: {error}")
+
     def _keep(self, added: Said) -> Said:
         own, _ = self._kept()
         data = _without_secrets({name: part for name, part in knowledge_of(added).items() if part != {}})
@@ -152,12 +158,6 @@ class Keeper:
             _warn(f"{self._path} is not a knowledge base as JSON and was left as it is: correct it, and open the memory again")
             return False
         return True
-
-    def _take_in_edits(self) -> None:
-        try:
-            self.save()
-        except InvalidInputError as error:
-            _warn(f"{self._path} was edited and left as it is, for it cannot be kept: {error}")
 
     def _edits(self, held: Locked) -> tuple[Said, Said] | None:
         """What the file said when we wrote it, and what it says now; None where it is as it was."""
