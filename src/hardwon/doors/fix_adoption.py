@@ -131,10 +131,11 @@ def _adopt(
     here = sum(memory.get(record.id) is not None for record in aggregates)
     records: Iterator[AnyRecord] = (record for part in (reading.fixes(), aggregates) for record in part)
     loaded = memory.take_in(records, dry_run, author, at_once=True)
-    new = len(aggregates) - here
+    new = len(aggregates) if dry_run else sum(memory.get(record.id) is not None for record in aggregates)
+    new -= here
     return FixAdoption(
         read=reading.read,
-        added=loaded.added - new,
+        added=max(0, loaded.added - new),
         # What is kept under the id of a row is that row, though another machine may have read its local time differently.
         present=loaded.present + len(loaded.conflicting) - here,
         rejected=reading.rejected,
@@ -190,6 +191,7 @@ class _Reading:
         self._same: dict[str, int] = {}
         self._same_id: object = None
         self._local = 0
+        self._cut: dict[str, int] = {}
         self.read = 0
         self.rejected: list[tuple[RowId, str]] = []
         self.mended: list[tuple[RowId, str]] = []
@@ -241,6 +243,7 @@ class _Reading:
         if self._local:
             zone = datetime.now().astimezone().tzname()
             yield f"{self._local} times without a zone were taken as local time of this machine ({zone})"
+        yield from (f"{table}: the texts of {number} rows were cut" for table, number in self._cut.items())
         if others := self._history.other_tables():
             yield f"tables that are no part of a fix history were left out: {', '.join(others)}"
 
@@ -250,7 +253,7 @@ class _Reading:
         size = 0
         for name, rows in self._history.aggregates().items():
             for row in rows:
-                plain = {column: _plain(value, _AGGREGATE_CHARS) for column, value in row.items()}
+                plain = self._plain_row(name, row)
                 length = len(json.dumps(plain))
                 if part and size + length > limits.FIX_HISTORY_AGGREGATES_CHARS:
                     yield self._aggregate(part)
@@ -260,11 +263,14 @@ class _Reading:
         if part:
             yield self._aggregate(part)
 
+    def _plain_row(self, table: str, row: LegacyRow) -> dict[str, Any]:
+        chars = min(limits.FIX_HISTORY_AGGREGATE_TEXT_CHARS, limits.FIX_HISTORY_AGGREGATES_CHARS // len(row))
+        if any(isinstance(value, str | bytes) and len(value) > chars for value in row.values()):
+            self._cut[table] = self._cut.get(table, 0) + 1
+        return {_without_nul(column): _plain(value, chars) for column, value in row.items()}
+
     def _aggregate(self, data: dict[str, Any]) -> Adopted:
         return _adopted(data, self._source, from_us(max(0, self._history.written_us)))
-
-
-_AGGREGATE_CHARS: Final = limits.FIX_HISTORY_AGGREGATE_TEXT_CHARS
 
 
 def _adopted(data: dict[str, Any], source: Source, at: datetime) -> Adopted:

@@ -303,9 +303,10 @@ class Claimed(FixHistory):
     def copy_to(self, target: Path) -> None:
         """A complete copy, on disk when this returns, checked. There must be no such file."""
         files.create(target).close()
-        with closing(apsw.Connection(str(target))) as copy:
+        # A connection that holds the write lock cannot be copied from; beside it, others may read.
+        with closing(_read_only(self.path, alone=False)) as origin, closing(apsw.Connection(str(target))) as copy:
             copy.execute("PRAGMA synchronous = OFF").fetchall()  # the finished file is synced once
-            with copy.backup("main", self._connection, "main") as backup:
+            with copy.backup("main", origin, "main") as backup:
                 backup.step(-1)
             FixHistory(target, copy, self.written_us).refuse_what_it_is_not()
         found = self.path.stat()
@@ -325,6 +326,7 @@ class Claimed(FixHistory):
             if _Header.of(self.path).changes != changes or _size(_beside(self.path, "-wal")):
                 raise BusyError(f"{self.path} was written to by another program; nothing was changed, try again")
             switch.step(-1)
+        self.path.chmod(files.FILE_MODE)
 
 
 @contextmanager
