@@ -54,7 +54,7 @@ def create(path: Path, shape: str = "claude", extra: Sequence[str] = (), loose: 
 
 def add(path: Path, rows: Iterable[Mapping[str, Any]], shape: str = "claude") -> None:
     """Each row is an ordinary one but for what is said. Where a shape has two analyses both say the same unless told."""
-    ordinary = ORDINARY | {name: "it needs more time" for name in _ANALYSIS[shape]}
+    ordinary = ORDINARY | dict.fromkeys(_ANALYSIS[shape], "it needs more time")
     with closing(sqlite3.connect(path)) as connection, connection:
         for row in rows:
             values = ordinary | dict(row)
@@ -93,7 +93,8 @@ def with_aggregates(path: Path, patterns: int = 2) -> Path:
         )
         connection.execute(
             "CREATE TABLE model_characteristics (model_name TEXT PRIMARY KEY, total_tests INTEGER DEFAULT 0, "
-            "success_rate REAL DEFAULT 0.0, common_issues TEXT, effective_fixes TEXT, last_updated TEXT, performance_notes TEXT)"
+            "success_rate REAL DEFAULT 0.0, common_issues TEXT, effective_fixes TEXT, last_updated TEXT, "
+            "performance_notes TEXT)"
         )
         for number in range(patterns):
             connection.execute(

@@ -22,7 +22,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -640,6 +640,9 @@ def _clear_away(target: Path) -> None:
     """What an interrupted run left. Only whoever holds the lock may."""
     for left in (_staged(target), _copied(target)):
         files.remove(left, *legacy_fixes.companions(left))
+    unborn = f".{_staged(target).name}."  # the beginnings of a memory that was to be staged
+    with suppress(FileNotFoundError):
+        files.remove(*(left for left in target.parent.iterdir() if left.name.startswith(unborn) and ".part" in left.name))
 
 
 def _take_place(history: Claimed, knowledge: Path, clock: Clock | None) -> FixAdoption:
@@ -690,7 +693,7 @@ def _begin_with(knowledge: Path, target: Path, clock: Clock | None) -> FixAdopti
     staged = _staged(target)
     with closing(Memory(staged, clock=clock)) as memory:
         notes = _with_knowledge(knowledge, memory)
-        found = memory.stats().records
+        found = memory.stats().adopted
     if found:
         legacy_fixes.refuse_unfinished(staged)
         files.sync(staged)

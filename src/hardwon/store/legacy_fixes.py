@@ -76,10 +76,15 @@ class _Header(NamedTuple):
 
 
 class FixHistory:
-    """An older database, open, as of one instant. `written_us` is when its file was last written."""
+    """An older database, open, as of one instant. `written_us` is when its file was last written. `unlocked` is the file's
+    state when it was opened, where no lock keeps others from writing to it: whatever was read then counts only if the state is
+    still the same at the end."""
 
-    def __init__(self, path: Path, connection: apsw.Connection, written_us: int) -> None:
+    def __init__(
+        self, path: Path, connection: apsw.Connection, written_us: int, unlocked: tuple[int, int, int] | None = None
+    ) -> None:
         self.path = path
+        self._unlocked = unlocked
         self.written_us = written_us
         self._connection = connection
         self._encoding = {"UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}.get(str(connection.pragma("encoding")), "utf-8")
@@ -88,6 +93,7 @@ class FixHistory:
         """How many attempts it has."""
         (number,) = self._connection.execute(f"SELECT count(*) FROM {FIX_TABLE} NOT INDEXED").fetchall()[0]
         assert isinstance(number, int)  # noqa: S101  # for type checkers: a count is a number
+        self._refuse_if_written_to()
         return number
 
     def rows(self) -> Iterator[LegacyRow]:
@@ -149,6 +155,11 @@ class FixHistory:
                     row[column] = value
             row.undecoded = tuple(undecoded)
             yield row
+        self._refuse_if_written_to()
+
+    def _refuse_if_written_to(self) -> None:
+        if self._unlocked and (_state(self.path) != self._unlocked or _size(_beside(self.path, "-wal"))):
+            raise BusyError(f"{self.path} was written to while it was read; nothing was changed, try again")
 
     def _lacks_rowid(self, table: str) -> bool:
         return any(row[1] == table and row[4] for row in self._connection.execute("PRAGMA table_list"))
@@ -203,15 +214,12 @@ def opened(path: Path) -> Iterator[FixHistory]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[FixHistory]:
-    """A file with a log that nobody has open is read without making a new log beside it. Nothing locks it then, so that at
-    the end it is looked at whether somebody wrote to it meanwhile."""
+    """A database that has logs, and none at present, is read without making one beside it. Nothing locks it then."""
     alone = _Header.of(path).has_log and not _size(_beside(path, "-wal"))
     before = _state(path)
     with _legacy_errors(path), closing(_read_only(path, alone)) as connection:
         connection.execute("BEGIN")
-        yield FixHistory(path, connection, before[0] // 1000)
-        if alone and (_state(path) != before or _size(_beside(path, "-wal"))):
-            raise BusyError(f"{path} was written to while it was read; nothing was changed, try again")
+        yield FixHistory(path, connection, before[0] // 1000, before if alone else None)
 
 
 def _read_only(path: Path, alone: bool) -> apsw.Connection:
