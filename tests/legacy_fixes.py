@@ -35,7 +35,14 @@ def columns_of(shape: str) -> list[str]:
     return [*names[:6], *_ANALYSIS[shape], *names[6:]]
 
 
-def create(path: Path, shape: str = "claude", extra: Sequence[str] = (), loose: bool = False, page_size: int = 4096) -> None:
+def create(
+    path: Path,
+    shape: str = "claude",
+    extra: Sequence[str] = (),
+    loose: bool = False,
+    page_size: int = 4096,
+    encoding: str = "UTF-8",
+) -> None:
     """`loose`: without the rules of the columns, and with an id that is no key."""
     types = {"fix_success": "BOOLEAN", "verification_success": "BOOLEAN", "execution_time_seconds": "REAL"}
     free = ("notes", "execution_time_seconds")
@@ -46,6 +53,7 @@ def create(path: Path, shape: str = "claude", extra: Sequence[str] = (), loose: 
     columns += [f'"{name}"' for name in extra]
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"PRAGMA page_size = {page_size}")
+        connection.execute(f"PRAGMA encoding = '{encoding}'")
         connection.execute(f"CREATE TABLE fix_history ({', '.join(columns)})")
         if not loose:
             for name in ("timestamp", "model_name", "issue_type", "issue_signature", "fixer_type"):

@@ -9,7 +9,8 @@ import random
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +37,7 @@ from hardwon.errors import (
 )
 from hardwon.learn.adopted import FIX_HISTORY
 from hardwon.learn.signatures import fix_history_signature
-from hardwon.model import Adopted
+from hardwon.model import Adopted, Issue
 from hardwon.store import legacy_fixes
 from processes import Child, Tell
 
@@ -299,7 +300,7 @@ def test_times_that_nothing_takes(tmp_path: Path, memory: Memory, value: Any) ->
 
 
 def test_names_that_are_none(tmp_path: Path, memory: Memory) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"issue_type": "", "fixer_type": "", "model_name": ""},
         {"issue_type": "AUDIO_FRAMEWORK_MISSING", "fixer_type": "deepseek", "model_name": "x" * 300},
         {"issue_type": "two\nlines", "model_name": 5},
@@ -338,11 +339,7 @@ def test_columns_that_are_missing(tmp_path: Path, memory: Memory) -> None:
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le", "UTF-16be"])
 def test_texts_of_any_encoding(tmp_path: Path, memory: Memory, encoding: str) -> None:
-    source = tmp_path / "a.db"
-    with closing(sqlite3.connect(source)) as connection:
-        connection.execute(f"PRAGMA encoding = '{encoding}'")
-    legacy.create(source)
-    legacy.add(source, [{"description": "größer \N{SNOWMAN}"}, {}])
+    source = legacy.make(tmp_path / "a.db", [{"description": "größer \N{SNOWMAN}"}, {}], encoding=encoding)
     broken = {"UTF-8": "ff41", "UTF-16le": "00d84100", "UTF-16be": "d8000041"}[encoding]
     with closing(sqlite3.connect(source)) as connection, connection:
         connection.execute(f"UPDATE fix_history SET notes = CAST(x'{broken}' AS TEXT) WHERE id = 2")
@@ -583,9 +580,10 @@ def test_a_database_of_something_else(tmp_path: Path, memory: Memory) -> None:
             connection.execute(f"CREATE TABLE {table}")
         before = state_of(path)
         assert not legacy_fixes.is_fix_history(path)
-        for adopt in (lambda: adopt_fix_history(path, memory), lambda: adopt_in_place(tmp_path)):
-            with pytest.raises(ForeignFileError, match="without a fix history"):
-                adopt()
+        with pytest.raises(ForeignFileError, match="without a fix history"):
+            adopt_fix_history(path, memory)
+        with pytest.raises(ForeignFileError, match="without a fix history"):
+            adopt_in_place(tmp_path)
         assert state_of(path) == before
 
 
@@ -731,7 +729,7 @@ def test_a_reader_sees_one_instant(tmp_path: Path, memory: Memory) -> None:
 
 
 def test_at_once_keeps_all_or_none(memory: Memory) -> None:
-    good = [Fix(issue={"model": "m"}, fix_success=True, verification_success=True) for _ in range(1_500)]  # type: ignore[arg-type]
+    good = [Fix(issue=Issue(model="m"), fix_success=True, verification_success=True) for _ in range(1_500)]
     bad = good[0].altered(metadata=good[0].metadata.altered(project_id="another"))
 
     def records() -> Iterator[Fix]:
@@ -904,25 +902,20 @@ def test_a_database_that_somebody_writes_to_is_left(tmp_path: Path, monkeypatch:
 def test_nobody_writes_to_the_old_database_unnoticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = folder_with(tmp_path)
     path = folder / "ai_memory.db"
-    refused = []
 
-    def try_to_write() -> None:
-        with closing(sqlite3.connect(path, timeout=0)) as connection:
-            try:
-                connection.execute("UPDATE fix_history SET notes = 'unnoticed'")
-                connection.commit()
-            except sqlite3.OperationalError as error:
-                refused.append(str(error))
+    def write(_: Tell) -> None:
+        with closing(sqlite3.connect(path, timeout=0)) as connection, pytest.raises(sqlite3.OperationalError, match="locked"):
+            connection.execute("UPDATE fix_history SET notes = 'unnoticed'")
 
     set_aside = fix_adoption._set_aside
 
     def meanwhile(copied: Path, target: Path) -> tuple[Path, bool]:
-        child = Child.start(lambda _: os._exit(0 if try_to_write() is None and refused else 3))
-        assert child.wait() == 0
+        assert Child.start(write).wait() == 0
         return set_aside(copied, target)
 
     monkeypatch.setattr(fix_adoption, "_set_aside", meanwhile)
     assert adopt_in_place(folder)
+    assert path.stat().st_mode & 0o777 == 0o600
     with Memory(path) as memory:
         assert {fix.notes for fix in fixes_of(memory)} == {"worked at once"}
 
@@ -995,36 +988,79 @@ def test_four_processes_that_come_at_once_adopt_once(tmp_path: Path) -> None:
             assert memory.doctor().ok
 
 
+def adopt_in(folder: Path) -> Callable[[Tell], None]:
+    def work(_: Tell) -> None:
+        adopt_in_place(folder)
+
+    return work
+
+
+def check_after_kill(folder: Path, rows: int) -> str:
+    """The old database or the memory; and what it becomes by doing it again."""
+    path = folder / "ai_memory.db"
+    interrupted = (folder / "ai_memory.db-journal").exists()
+    if legacy_fixes.is_ours(path) and not interrupted:
+        outcome = "new"
+    else:
+        outcome = "interrupted" if interrupted else "old"
+        if random.random() < 0.5:
+            assert legacy.count(path) == rows  # as an old program finds it
+    adopt_in_place(folder)
+    assert names_in(folder) == [ASIDE, "ai_memory.db"]
+    assert legacy.count(folder / ASIDE) == rows
+    with Memory(path) as memory:
+        assert memory.stats().records == rows
+        assert memory.doctor().ok
+    return outcome
+
+
 def test_killed_at_any_instant_it_is_the_old_database_or_the_memory(tmp_path: Path) -> None:
     rng = random.Random(7)
     template = legacy.many(tmp_path / "template.db", 300)
-    started = time.monotonic()
     (tmp_path / "first").mkdir()
     shutil.copyfile(template, tmp_path / "first" / "ai_memory.db")
+    started = time.monotonic()
     adopt_in_place(tmp_path / "first")
     needed = time.monotonic() - started
-    outcomes = {"old": 0, "new": 0}
+    outcomes = Counter[str]()
     for turn in range(KILLS):
         folder = tmp_path / str(turn)
         folder.mkdir()
-        path = folder / "ai_memory.db"
-        shutil.copyfile(template, path)
+        shutil.copyfile(template, folder / "ai_memory.db")
         for _ in range(3):
-            child = Child.start(lambda _, folder=folder: adopt_in_place(folder) and None)  # type: ignore[misc]
+            child = Child.start(adopt_in(folder))
             time.sleep(rng.uniform(0.0, 1.3 * needed))
             child.kill()
-        if legacy_fixes.is_ours(path) and not (folder / "ai_memory.db-journal").exists():
-            outcomes["new"] += 1
-        else:
-            assert legacy.count(path) == 300  # as an old program finds it
-            outcomes["old"] += 1
-        adopt_in_place(folder)
-        assert names_in(folder) == [ASIDE, "ai_memory.db"]
-        assert legacy.count(folder / ASIDE) == 300
-        with Memory(path) as memory:
-            assert memory.stats().records == 300
-            assert memory.doctor().ok
+        outcomes[check_after_kill(folder, 300)] += 1
         shutil.rmtree(folder)
     print(outcomes)
-    assert outcomes["new"] + outcomes["old"] == KILLS
     assert outcomes["new"]
+
+
+def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(8)
+    template = legacy.many(tmp_path / "template.db", 1_000)
+    become = legacy_fixes.Claimed.become
+    outcomes = Counter[str]()
+    for turn in range(KILLS):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        shutil.copyfile(template, folder / "ai_memory.db")
+
+        def work(tell: Tell, folder: Path = folder) -> None:
+            def tell_and_become(claimed: legacy_fixes.Claimed, staged: Path) -> None:
+                tell("0" * 36)
+                become(claimed, staged)
+
+            monkeypatch.setattr(legacy_fixes.Claimed, "become", tell_and_become)
+            adopt_in_place(folder)
+
+        child = Child.start(work)
+        while not child.acknowledged:
+            child.listen(0.001)
+        time.sleep(rng.uniform(0.0, 0.06))
+        child.kill()
+        outcomes[check_after_kill(folder, 1_000)] += 1
+        shutil.rmtree(folder)
+    print(outcomes)
+    assert outcomes["interrupted"] + outcomes["old"], "nothing was killed in the middle: the test shows nothing"

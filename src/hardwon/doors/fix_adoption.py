@@ -549,6 +549,7 @@ def _knowledge(text: bytes) -> dict[str, Any]:
         largest = max(knowledge, key=lambda name: len(json.dumps(knowledge[name])))
         allowed = f"at most {limits.RECORD_BYTES_MAX} bytes; most of it is {largest!r}: shorten that in a copy and adopt it"
         raise InvalidInputError.one(largest, f"{size} bytes", allowed)
+    _check_value(knowledge, "file")
     return knowledge
 
 
@@ -606,12 +607,13 @@ def adopt_in_place(folder: str | Path, *, file_name: str = FILE_NAME, clock: Clo
     with locked(target):
         _clear_away(target)
         try:
-            if not _has_something(target, knowledge):
+            if not files.exists(target):
+                return _begin_with(knowledge, target, clock) if knowledge.is_file() else None
+            legacy_fixes.play_back(target)
+            if legacy_fixes.is_ours(target):
                 return None
-            if files.exists(target):
-                with legacy_fixes.claim(target) as history:
-                    return _take_place(history, knowledge, clock)
-            return _begin_with(knowledge, target, clock)
+            with legacy_fixes.claim(target) as history:
+                return _take_place(history, knowledge, clock)
         except OSError as error:
             raise files.disk_error(error, target) from error
         finally:
@@ -619,13 +621,13 @@ def adopt_in_place(folder: str | Path, *, file_name: str = FILE_NAME, clock: Clo
 
 
 def _has_something(target: Path, knowledge: Path) -> bool:
-    """A journal beside it: somebody was interrupted, and what the file says cannot be believed before it is played back."""
+    """Looked at without a lock: nearly always there is nothing to do. Where a journal lies beside the file somebody was
+    interrupted, and what the file says cannot be believed before it is played back."""
     if not files.exists(target):
         return knowledge.is_file()
-    journal = legacy_fixes.companions(target)[0]
     if not target.is_file():
         raise PlaceError(f"{target} is not a file: choose another place for the memory")
-    return files.exists(journal) or not legacy_fixes.is_ours(target)
+    return files.exists(legacy_fixes.companions(target)[0]) or not legacy_fixes.is_ours(target)
 
 
 def _staged(target: Path) -> Path:

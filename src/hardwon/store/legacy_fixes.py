@@ -339,8 +339,7 @@ class Claimed(FixHistory):
 
 @contextmanager
 def claim(path: Path) -> Iterator[Claimed]:
-    """Holds the write lock of an older fix history. What an interrupted writer left beside it is played back first, as
-    whoever opens it next would do, and a log is folded into the file."""
+    """Holds the write lock of an older fix history. A log is folded into the file first."""
     _refuse_no_database(path)
     written_us = path.stat().st_mtime_ns // 1000
     with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
@@ -355,6 +354,14 @@ def claim(path: Path) -> Iterator[Claimed]:
         claimed = Claimed(path, connection, written_us)
         claimed.refuse_what_it_is_not()
         yield claimed
+
+
+def play_back(path: Path) -> None:
+    """Where an interrupted writer left its journal: what it had begun is undone, as whoever opens the file next would do."""
+    if files.exists(_beside(path, "-journal")) and _Header.of(path).is_sqlite:
+        with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+            _be_careful(connection)
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
 
 
 def _fold_log(path: Path, connection: apsw.Connection) -> None:
