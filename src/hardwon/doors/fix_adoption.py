@@ -622,12 +622,13 @@ def adopt_in_place(folder: str | Path, *, file_name: str = FILE_NAME, clock: Clo
 
 def _has_something(target: Path, knowledge: Path) -> bool:
     """Looked at without a lock: nearly always there is nothing to do. Where a journal lies beside the file somebody was
-    interrupted, and what the file says cannot be believed before it is played back."""
+    interrupted, and what the file says cannot be believed before it is played back; or it was we, after all was done."""
     if not files.exists(target):
         return knowledge.is_file()
     if not target.is_file():
         raise PlaceError(f"{target} is not a file: choose another place for the memory")
-    return files.exists(legacy_fixes.companions(target)[0]) or not legacy_fixes.is_ours(target)
+    left = (legacy_fixes.companions(target)[0], _staged(target), _copied(target))
+    return any(map(files.exists, left)) or not legacy_fixes.is_ours(target)
 
 
 def _staged(target: Path) -> Path:

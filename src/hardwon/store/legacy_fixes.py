@@ -333,8 +333,9 @@ class Claimed(FixHistory):
             switch.step(1)  # from here on the file is locked again
             if _Header.of(self.path).changes != changes or _size(_beside(self.path, "-wal")):
                 raise BusyError(f"{self.path} was written to by another program; nothing was changed, try again")
+            with suppress(OSError):  # before it is a memory, which is its owner's alone; the file may be somebody else's
+                self.path.chmod(files.FILE_MODE)
             switch.step(-1)
-        self.path.chmod(files.FILE_MODE)
 
 
 @contextmanager
