@@ -58,6 +58,7 @@ _BY_SQLITE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d{1,3})?)?")
 _SINCE_1970: Final = re.compile(r"\d{9,13}(\.\d+)?")
 _SECONDS: Final = (1e8, 1e11)  # since 1970: from 1973 on, and what is more is no second but a millisecond
 _MILLISECONDS: Final = (1e11, 1e14)
+_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _ROWS_BETWEEN_PROGRESS: Final = 500
 
 RowId = Any
@@ -369,8 +370,7 @@ class _RowReader:
 
     def _name(self, column: str, default: str) -> str:
         said = self._said(column)
-        name = " ".join(said.split()) if not said.isprintable() else said
-        name = "".join(char if char.isprintable() else " " for char in name)
+        name = " ".join(_BREAKS.sub(" ", said).split()) if _BREAKS.search(said) else said
         if not name.strip():
             if said or (default and self._row.get(column) is None and column in self._row):
                 self._mend(column, "was blank")
