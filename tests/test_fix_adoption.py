@@ -1046,7 +1046,7 @@ def test_killed_at_any_instant_it_is_the_old_database_or_the_memory(tmp_path: Pa
         outcomes[check_after_kill(folder, 300)] += 1
         shutil.rmtree(folder)
     print(outcomes)
-    assert outcomes["new"]
+    assert outcomes["old"] + outcomes["interrupted"], "nothing was killed before it was through: the test shows nothing"
 
 
 def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1070,7 +1070,7 @@ def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pyte
         child = Child.start(work)
         while not child.acknowledged:
             child.listen(0.001)
-        time.sleep(rng.uniform(0.0, 0.06))
+        time.sleep(rng.uniform(0.0, 0.015))
         child.kill()
         outcomes[check_after_kill(folder, 500)] += 1
         shutil.rmtree(folder)
