@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from clocks import Clock
 from hardwon import limits
+from hardwon.doors.fix_adoption import KNOWLEDGE_BASE_NAME
 from hardwon.doors.fix_input import FixHistoryWarning
 from hardwon.doors.knowledge_base import KnowledgeBase, beyond, knowledge_of, learned_knowledge, merged, said
-from hardwon.doors.knowledge_keeping import AUTHOR, FILE_NAME, Keeper
+from hardwon.doors.knowledge_keeping import AUTHOR, Keeper
 from hardwon.errors import InvalidInputError
 from hardwon.fix_history import CountedStrategy, Learned, PatternRow
 from hardwon.memory import Memory
@@ -183,7 +184,7 @@ class World:
 
     @property
     def file(self) -> Path:
-        return self.folder / FILE_NAME
+        return self.folder / KNOWLEDGE_BASE_NAME
 
 
 @pytest.fixture
@@ -343,7 +344,7 @@ def test_a_file_that_is_no_knowledge_base_is_never_overwritten(world: World) -> 
     keeper.knowledge["mine"] = 1
     with pytest.warns(FixHistoryWarning, match="was kept as"):
         keeper.save()
-    (aside,) = world.folder.glob(f"{FILE_NAME}.unreadable-*")
+    (aside,) = world.folder.glob(f"{KNOWLEDGE_BASE_NAME}.unreadable-*")
     assert aside.read_text() == "{ half a file"
     assert json.loads(world.file.read_text())["mine"] == 1
 

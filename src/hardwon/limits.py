@@ -579,6 +579,26 @@ NOTES_IN_CONTEXT_MAX: Final = 1
 HISTORY_SHARE_MAX: Final = 0.2
 """Of a context's tokens, for the whole line about a model; where it would take more, only its figures are told."""
 
+# --- older fix histories ------------------------------------------------------------------------------------------
+
+FIX_HISTORY_COLUMNS_MAX: Final = 200
+"""Columns of an older fix history's table. The documents have 14; each one more may hold a text that its record must hold."""
+
+FIX_HISTORY_ROW_CHARS_CUT: Final = (TEXT_CHARS_MAX, 20_000, 2_000)
+"""How much of each text of a row is kept, tried in this order until the record is not too large. Nearly all fit the first."""
+
+FIX_HISTORY_AGGREGATES_CHARS: Final = 500_000
+"""What was added up goes into records of about this size as JSON: escaped, it stays below RECORD_BYTES_MAX."""
+
+FIX_HISTORY_AGGREGATE_TEXT_CHARS: Final = 20_000
+"""One text of what was added up. The longest is the JSON of a fix, a few hundred characters."""
+
+KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
+"""A knowledge base's file. It becomes one record; indentation makes half of the file at most."""
+
+ADOPTION_SHOWN_MAX: Final = 20
+"""Rows, of each sort, that the report on an adoption lists as text; it counts all of them. A screen."""
+
 # --- fix history: the door ------------------------------------------------------------------------------------------
 
 OLLAMA_VERSION_TIMEOUT_S: Final = 2.0

@@ -18,6 +18,7 @@ from pydantic_core import from_json
 
 from hardwon import limits
 from hardwon.doors.episode_file import Locked, locked
+from hardwon.doors.fix_adoption import KNOWLEDGE_BASE_NAME
 from hardwon.doors.fix_input import FixHistoryWarning
 from hardwon.doors.knowledge_base import (
     KnowledgeBase,
@@ -34,12 +35,11 @@ from hardwon.errors import InvalidInputError
 from hardwon.fields import derived_id
 from hardwon.fix_history import Learned
 from hardwon.govern.redaction import redact_json
+from hardwon.learn.adopted import FIX_HISTORY
 from hardwon.memory import Memory
 from hardwon.model import Adopted, Metadata, Moment, Source
 from hardwon.store import files
 
-FILE_NAME: Final = "knowledge_base.json"
-ORIGIN: Final = "fix history"
 AUTHOR: Final = "knowledge base"
 """Whose word it is what callers put into a knowledge base."""
 
@@ -53,7 +53,7 @@ class Keeper:
     def __init__(self, memory: Memory, folder: Path, learned: Callable[[], Learned], version: Callable[[], object]) -> None:
         self.knowledge = KnowledgeBase()
         self._memory = memory
-        self._path = folder / FILE_NAME
+        self._path = folder / KNOWLEDGE_BASE_NAME
         self._learned, self._version = learned, version
         self._guard = threading.RLock()
         self._saved: Said = {}
@@ -103,7 +103,7 @@ class Keeper:
             if edited:
                 before, now = edited
                 added = beyond(merged(before, now, added), self._given)
-                check(added, FILE_NAME)
+                check(added, KNOWLEDGE_BASE_NAME)
                 self._show(said(self.knowledge), added)
             kept = self._keep(added)
             self._saved = kept
@@ -126,8 +126,8 @@ class Keeper:
             at = self._memory.now()
             record = Adopted(
                 # Also of what it replaces: who comes back to what was said before says it anew.
-                id=derived_id(ORIGIN, _KEY, AUTHOR, json.dumps(data, sort_keys=True), *replaced),
-                origin=ORIGIN,
+                id=derived_id(FIX_HISTORY, _KEY, AUTHOR, json.dumps(data, sort_keys=True), *replaced),
+                origin=FIX_HISTORY,
                 data={_KEY: data},
                 metadata=Metadata(source=Source(author=AUTHOR), context=Moment(timestamp=at)),
             )
@@ -138,7 +138,7 @@ class Keeper:
 
     def _kept(self) -> tuple[list[Adopted], list[Adopted]]:
         """What callers added, and what was adopted from knowledge bases of others; the newest first."""
-        live = [record for record in self._memory.adopted(ORIGIN, limits.SHOWN_MAX) if _told(record)]
+        live = [record for record in self._memory.adopted(FIX_HISTORY, limits.SHOWN_MAX) if _told(record)]
         own = [record for record in live if record.metadata.source.author == AUTHOR]
         others = [record for record in live if record.metadata.source.author != AUTHOR]
         return own, others[: limits.ADOPTED_READ_MAX]
@@ -147,7 +147,7 @@ class Keeper:
 
     @property
     def _written(self) -> Path:
-        return self._path.with_name(f".{FILE_NAME}.written")
+        return self._path.with_name(f".{KNOWLEDGE_BASE_NAME}.written")
 
     def _is_edited(self) -> bool:
         """Whether the file is there and not as we wrote it."""
@@ -198,7 +198,7 @@ def _together(records: Iterable[Adopted]) -> Said:
 
 
 def _told(record: Adopted) -> dict[str, Any]:
-    told = record.data.get(_KEY) if record.origin == ORIGIN else None
+    told = record.data.get(_KEY) if record.origin == FIX_HISTORY else None
     return shaped(told) if isinstance(told, dict) else {}
 
 
