@@ -619,8 +619,8 @@ KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
 KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB
 """What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has some kilobytes."""
 
-KNOWLEDGE_FILE_BYTES_MAX: Final = 16 * MIB
-"""How much of a `knowledge_base.json` is read: the largest that is ever written has a quarter of it."""
+KNOWLEDGE_FILE_BYTES_MAX: Final = 128 * MIB
+"""How much of a memory's own `knowledge_base.json` is read: with all that can be adopted, and indented, none is larger."""
 
 INSIGHTS_MODELS_MAX: Final = 100
 """Models that an export of insights tells of, those seen most."""

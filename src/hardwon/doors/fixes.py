@@ -206,7 +206,7 @@ class AIMemory:
             {
                 "generated_at": self.memory.now().isoformat(),
                 "statistics": self.get_memory_stats(),
-                "knowledge_base": self.knowledge_base,
+                "knowledge_base": self.knowledge_base.snapshot(),
                 "model_insights": {name: self.get_model_insights(name) for name in self._frequent_models()},
                 "historical_trends": self.get_daily_statistics(),
             },

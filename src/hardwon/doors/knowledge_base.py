@@ -268,3 +268,8 @@ class KnowledgeBase(dict[str, Any]):
     def to_json(self) -> str:
         """On one line; what JSON cannot hold, as text."""
         return json.dumps(self, ensure_ascii=False, default=str, skipkeys=True)
+
+    def snapshot(self) -> dict[str, Any]:
+        """A copy that no other thread changes, of what JSON can hold."""
+        copied: dict[str, Any] = json.loads(self.to_json())
+        return copied
