@@ -20,9 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hardwon.doors.fixes import AIMemory
-
 from hardwon import Fix, Issue, Metadata
+from hardwon.doors.fixes import AIMemory
 from hardwon.learn.signatures import fix_history_signature
 from hardwon.model import Moment, Source
 
@@ -184,7 +183,8 @@ def fill(plain: Plain, ours: AIMemory, count: int) -> None:
     for done in range(0, count, BATCH):
         batch = list(attempts(min(BATCH, count - done), done, newest))
         rows, fixes = [plain_row(each) for each in batch], [our_fix(each) for each in batch]
-        for place, work in enumerate((partial(plain.fill, rows), partial(ours.memory.add_many, fixes))):
+        works: list[Callable[[], object]] = [partial(plain.fill, rows), partial(ours.memory.add_many, fixes)]
+        for place, work in enumerate(works):
             started = time.perf_counter()
             work()
             spent[place] += time.perf_counter() - started
