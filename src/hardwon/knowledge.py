@@ -123,7 +123,7 @@ class Knowledge:
     def _shares(self, scope: str, key: str) -> Shares:
         """The same, added up once."""
         if (scope, key) not in self._shared:
-            self._shared[scope, key] = Shares(self.daily(scope, key), self.today)
+            self._shared[scope, key] = Shares.added_up(self._store.shares(self._project, scope, key, self.today))
         return self._shared[scope, key]
 
     def _all(self, scope: str, key: str) -> list[Tally]:
@@ -193,8 +193,8 @@ class Knowledge:
         """As `rank_strategies` has them. Who used a strategy, and when, is only looked up for those that somebody wants."""
         shares: dict[str, Share] = {}
         items: dict[str, list[str]] = {}
-        counts = self._store.daily(self._project, f"strategy.{scope}", key, limits.ITEMS_CONSIDERED_MAX)
-        for item, share in Shares(counts, self.today).items.items():
+        sums = self._store.shares(self._project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX)
+        for item, share in sums:
             about, between, strategy = item.rpartition(BETWEEN_NAMES)
             if not between or issue_type in (None, about):
                 shares.setdefault(strategy, Share()).include(share)
@@ -293,7 +293,7 @@ class Knowledge:
             failure_count=counted.attempts - counted.verified,
             applied_count=counted.applied,
             p_success=odds.p_success,
-            interval=odds.interval,
+            strength=odds.strength,
             last_seen=from_us(newest[0][0]),
             best_fix=best[0] if best else None,
         )
