@@ -513,3 +513,14 @@ TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 
 TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 """Longest pause between two looks at a training memory's lock. A save takes a few milliseconds."""
+
+# --- the command line ---------------------------------------------------------------------------------------------------
+
+DAYS_ASKED_MAX: Final = 36_500
+"""Days that a command looks back: a century, longer than any memory and short of where dates end."""
+
+FIXES_LISTED: Final = 50
+"""Attempts that `hardwon recent` lists where nobody says how many: what a person reads."""
+
+FIXES_OF_MODEL_LISTED: Final = 5
+"""Newest attempts that `hardwon model` shows beside what is known of the model."""

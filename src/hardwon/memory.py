@@ -686,10 +686,12 @@ class Memory:
         """Hours and weekdays at which an issue type comes up more often than chance explains; the least likely first."""
         return self._known.temporal_patterns()
 
-    def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
-        """What was done about an issue type, the likeliest to succeed first."""
+    def strategies(self, issue_type: str, limit: int = 10, *, successful: bool = False) -> list[Strategy]:
+        """What was done about an issue type, the likeliest to succeed first; `successful`: only what ever did."""
+        if not isinstance(successful, bool):
+            raise InvalidInputError.one("successful", successful, "true or false")
         usual = self.odds(issue_type=intake.text("issue_type", issue_type)).p_success
-        return self._known.strategies("type", issue_type, usual, _limit(limit))
+        return self._known.strategies("type", issue_type, usual, _limit(limit), successful=successful)
 
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of a model: how its fixes went, its common issues, and what helped."""
@@ -911,19 +913,20 @@ class Memory:
     def export(
         self,
         path: str | Path,
-        format: Literal["jsonl"] = "jsonl",  # noqa: A002  # the word every user of an export looks for
+        format: Literal["jsonl", "json"] = "jsonl",  # noqa: A002  # the word every user of an export looks for
         progress: Progress | None = None,
     ) -> int:
-        """Writes every record of the project, as of one instant, one JSON object a line; returns how many."""
-        if format != "jsonl":
-            raise InvalidInputError.one("format", format, "jsonl")
+        """Writes every record of the project, as of one instant, one JSON object a line (`json`: as one list); returns how
+        many."""
+        if format not in ("jsonl", "json"):
+            raise InvalidInputError.one("format", format, "jsonl or json")
         target = intake.path("path", path)
         if target.name.endswith((".db", ".db-wal", ".db-shm")):
             raise InvalidInputError.one("path", str(target), "a name that no database has, such as records.jsonl")
         counts = self._store.counts(self.project) if progress else None
         total = counts.total if counts else 0
         with closing(self._store.stream(self.project)) as records:
-            return jsonl.write(target, records, total, progress)
+            return jsonl.write(target, records, total, progress, as_list=format == "json")
 
     def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
         """Adds the records of an exported file. The whole file is checked before anything is written. What is here already

@@ -1,0 +1,196 @@
+"""Keeping a memory well: what goes, what comes back, and its health."""
+
+from dataclasses import asdict
+from typing import Annotated, Final
+
+import typer
+
+from hardwon import limits
+from hardwon.memory import Memory
+from hardwon.reports import Cleaned, Compressed
+from hardwon.serve.cli_base import (
+    CARE,
+    FAILED,
+    Json,
+    Yes,
+    chosen,
+    command,
+    counted,
+    progress,
+    require_consent,
+    write,
+    write_json,
+    write_lines,
+    write_text,
+)
+from hardwon.serve.terminal import STRONG, Line, Span, size_text, visible
+
+CLEANUP_DAYS: Final = 30
+COMPRESS_DAYS: Final = 90
+
+OlderThan = Annotated[int, typer.Argument(metavar="[DAYS]", min=1, max=limits.DAYS_ASKED_MAX, help="Older than so many days.")]
+KeepSuccesses = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=limits.DAYS_ASKED_MAX,
+        metavar="DAYS",
+        help="Keep fixes that worked for so many days.",
+        show_default="longer than those that failed",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")]
+
+
+# --- what goes, and comes back ------------------------------------------------------------------------------------------
+
+
+@command(CARE, "hardwon cleanup 90 --dry-run", "hardwon cleanup 30 --keep-successes 365 --yes")
+def cleanup(
+    ctx: typer.Context,
+    days: OlderThan = CLEANUP_DAYS,
+    keep_successes: KeepSuccesses = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Take out old fixes. Shows what would go, then asks; what they taught stays, and undo brings them back."""
+    with chosen(ctx).open(to_read=True) as memory:
+
+        def clean(dry: bool) -> Cleaned:
+            with progress("looking" if dry else "cleaning up") as told:
+                return memory.cleanup(days, dry, successes_days=keep_successes, progress=told)
+
+        done = clean(True)
+        if dry_run or not _goes(done):
+            _tell(done, cleaned_text(done, days), as_json)
+            return
+        if not yes:
+            _tell(done, cleaned_text(done, days), as_json)
+            require_consent("Take them out?", yes, as_json=as_json)
+        done = clean(False)
+        _tell(done, cleaned_text(done, days) + undo_hint(memory, done.event_id), as_json)
+
+
+def _goes(cleaned: Cleaned) -> int:
+    return cleaned.failed + cleaned.successful
+
+
+def cleaned_text(cleaned: Cleaned, days: int) -> str:
+    done = "would be taken out" if cleaned.dry_run else "taken out"
+    kept = f", {cleaned.kept} of high value kept" if cleaned.kept else ""
+    left = f"; {cleaned.left} more are left for the next run" if cleaned.left else ""
+    parts = f"{cleaned.failed} that failed, {cleaned.successful} that worked"
+    return f"{counted(_goes(cleaned), 'fix', 'fixes')} older than {counted(days, 'day')} {done}: {parts}{kept}{left}"
+
+
+@command(CARE, "hardwon compress 180 --dry-run", "hardwon compress --yes")
+def compress(
+    ctx: typer.Context, days: OlderThan = COMPRESS_DAYS, dry_run: DryRun = False, yes: Yes = False, as_json: Json = False
+) -> None:
+    """Pack the details of old fixes. Shows how much that saves, then asks; a summary stays findable, and undo unpacks."""
+    with chosen(ctx).open(to_read=True) as memory:
+
+        def pack(dry: bool) -> Compressed:
+            with progress("looking" if dry else "compressing") as told:
+                return memory.compress(days, dry, progress=told)
+
+        done = pack(True)
+        if dry_run or not done.records:
+            _tell(done, _compressed_text(done, days), as_json)
+            return
+        if not yes:
+            _tell(done, _compressed_text(done, days), as_json)
+            require_consent("Compress them?", yes, as_json=as_json)
+        done = pack(False)
+        _tell(done, _compressed_text(done, days) + undo_hint(memory, done.event_id), as_json)
+
+
+def _compressed_text(packed: Compressed, days: int) -> str:
+    done = "would be compressed, which saves" if packed.dry_run else "compressed, which saves"
+    left = f"; {packed.left} more are left for the next run" if packed.left else ""
+    return f"{counted(packed.records, 'record')} older than {counted(days, 'day')} {done} {size_text(packed.saved_bytes)}{left}"
+
+
+def _tell(done: Cleaned | Compressed, text: str, as_json: bool) -> None:
+    if as_json:
+        write_json(asdict(done))
+    else:
+        write_text(text)
+
+
+def undo_hint(memory: Memory, event_id: str | None) -> str:
+    """How to take it back, as a line that can be copied."""
+    if not event_id:
+        return ""
+    project = "" if memory.project == "default" else f" --project {quoted(memory.project)}"
+    return f"\nto take it back: hardwon --memory {quoted(memory.location)}{project} undo {event_id}"
+
+
+def quoted(text: str) -> str:
+    import shlex  # only who is told what to type needs it
+
+    return shlex.quote(text)
+
+
+@command(CARE, "hardwon undo 0198c0de-0000-7000-8000-000000000001", "hardwon undo 0198c0de-0000-7000-8000-000000000001 --json")
+def undo(
+    ctx: typer.Context,
+    event_id: Annotated[str, typer.Argument(metavar="ID", help="As the command that did it printed it.")],
+    as_json: Json = False,
+) -> None:
+    """Take back a cleanup, a compression, a rollback …"""
+    with chosen(ctx).open(to_read=True) as memory:
+        undone = memory.undo(event_id)
+    if as_json:
+        write_json({"id": undone.id, "action": undone.action, "target": undone.target, "reason": undone.reason})
+    else:
+        about = f" of {undone.target}" if undone.target else ""
+        write_text(f"undone: {undone.action}{about}")
+
+
+@command(CARE, "hardwon compact --yes", "hardwon compact --yes --json")
+def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None:
+    """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone afterwards."""
+    with chosen(ctx).open(to_read=True) as memory:
+        require_consent("After this no earlier cleanup or compression can be undone. Compact?", yes, as_json=as_json)
+        with progress("compacting") as told:
+            done = memory.compact(progress=told)
+    if as_json:
+        write_json(asdict(done))
+    else:
+        write_text(
+            f"{size_text(done.before_bytes)} before, {size_text(done.after_bytes)} now; "
+            f"the texts of {counted(done.purged, 'record')} are gone for good"
+        )
+
+
+# --- health -------------------------------------------------------------------------------------------------------------
+
+
+@command(CARE, "hardwon doctor", "hardwon doctor --json")
+def doctor(ctx: typer.Context, as_json: Json = False) -> None:
+    """Check that the memory is sound. Exit code 1 when something is wrong."""
+    with chosen(ctx).open(to_read=True) as memory, progress("checking"):
+        found = memory.doctor()
+    if as_json:
+        write_json({"ok": found.ok, "findings": [each._asdict() for each in found.findings]})
+    else:
+        marks = {True: Span("ok   ", "green"), False: Span("BAD  ", "bold red")}
+        lines: list[Line] = [
+            (marks[each.ok], Span(f"{each.check}: ", STRONG), Span(visible(each.detail))) for each in found.findings
+        ]
+        write_lines(lines)
+    if not found.ok:
+        raise typer.Exit(FAILED)
+
+
+@command(CARE, "hardwon rebuild", "hardwon rebuild --json")
+def rebuild(ctx: typer.Context, as_json: Json = False) -> None:
+    """Derive what is learned from the records again. What differs is corrected."""
+    with chosen(ctx).open(to_read=True) as memory, progress("deriving"):
+        corrected = memory.rebuild()
+    if as_json:
+        write_json({"corrected": corrected})
+    else:
+        write(f"{counted(corrected, 'record')} corrected; all that was counted is counted anew\n")
