@@ -686,12 +686,14 @@ class Memory:
         """Hours and weekdays at which an issue type comes up more often than chance explains; the least likely first."""
         return self._known.temporal_patterns()
 
-    def strategies(self, issue_type: str, limit: int = 10, *, successful: bool = False) -> list[Strategy]:
-        """What was done about an issue type, the likeliest to succeed first; `successful`: only what ever did."""
-        if not isinstance(successful, bool):
-            raise InvalidInputError.one("successful", successful, "true or false")
+    def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
+        """What was done about an issue type, the likeliest to succeed first."""
         usual = self.odds(issue_type=intake.text("issue_type", issue_type)).p_success
-        return self._known.strategies("type", issue_type, usual, _limit(limit), successful=successful)
+        return self._known.strategies("type", issue_type, usual, _limit(limit))
+
+    def best_strategies(self, limit: int = 5) -> dict[str, list[Strategy]]:
+        """What succeeded, by issue type: the most frequent type first, and of each the likeliest to succeed again."""
+        return self._known.best_strategies(_limit(limit))
 
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of a model: how its fixes went, its common issues, and what helped."""

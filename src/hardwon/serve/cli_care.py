@@ -7,7 +7,7 @@ import typer
 
 from hardwon import limits
 from hardwon.memory import Memory
-from hardwon.reports import Cleaned, Compressed
+from hardwon.reports import CleanedUp, Compressed
 from hardwon.serve.cli_base import (
     CARE,
     FAILED,
@@ -28,7 +28,7 @@ from hardwon.serve.terminal import STRONG, Line, Span, size_text, visible
 CLEANUP_DAYS: Final = 30
 COMPRESS_DAYS: Final = 90
 
-OlderThan = Annotated[int, typer.Argument(metavar="[DAYS]", min=1, max=limits.DAYS_ASKED_MAX, help="Older than so many days.")]
+OlderThan = Annotated[int, typer.Argument(metavar="[DAYS]", min=0, max=limits.DAYS_ASKED_MAX, help="Older than so many days.")]
 KeepSuccesses = Annotated[
     int | None,
     typer.Option(
@@ -57,7 +57,7 @@ def cleanup(
     """Take out old fixes. Shows what would go, then asks; what they taught stays, and undo brings them back."""
     with chosen(ctx).open(to_read=True) as memory:
 
-        def clean(dry: bool) -> Cleaned:
+        def clean(dry: bool) -> CleanedUp:
             with progress("looking" if dry else "cleaning up") as told:
                 return memory.cleanup(days, dry, successes_days=keep_successes, progress=told)
 
@@ -72,11 +72,11 @@ def cleanup(
         _tell(done, cleaned_text(done, days) + undo_hint(memory, done.event_id), as_json)
 
 
-def _goes(cleaned: Cleaned) -> int:
+def _goes(cleaned: CleanedUp) -> int:
     return cleaned.failed + cleaned.successful
 
 
-def cleaned_text(cleaned: Cleaned, days: int) -> str:
+def cleaned_text(cleaned: CleanedUp, days: int) -> str:
     done = "would be taken out" if cleaned.dry_run else "taken out"
     kept = f", {cleaned.kept} of high value kept" if cleaned.kept else ""
     left = f"; {cleaned.left} more are left for the next run" if cleaned.left else ""
@@ -112,7 +112,7 @@ def _compressed_text(packed: Compressed, days: int) -> str:
     return f"{counted(packed.records, 'record')} older than {counted(days, 'day')} {done} {size_text(packed.saved_bytes)}{left}"
 
 
-def _tell(done: Cleaned | Compressed, text: str, as_json: bool) -> None:
+def _tell(done: CleanedUp | Compressed, text: str, as_json: bool) -> None:
     if as_json:
         write_json(asdict(done))
     else:
@@ -133,7 +133,7 @@ def quoted(text: str) -> str:
     return shlex.quote(text)
 
 
-@command(CARE, "hardwon undo 0198c0de-0000-7000-8000-000000000001", "hardwon undo 0198c0de-0000-7000-8000-000000000001 --json")
+@command(CARE, "hardwon undo 0198c0de-0000-7000-8000-000000000001")
 def undo(
     ctx: typer.Context,
     event_id: Annotated[str, typer.Argument(metavar="ID", help="As the command that did it printed it.")],
@@ -153,7 +153,7 @@ def undo(
 def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None:
     """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone afterwards."""
     with chosen(ctx).open(to_read=True) as memory:
-        require_consent("After this no earlier cleanup or compression can be undone. Compact?", yes, as_json=as_json)
+        require_consent("After this no earlier cleanup can be undone. Compact?", yes, as_json=as_json)
         with progress("compacting") as told:
             done = memory.compact(progress=told)
     if as_json:

@@ -123,7 +123,7 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the whole report to a file. It has statistics, models, the knowledge base, trends; a file of that name is replaced."""
+    """Write the whole report to a file. A file of that name is replaced."""
     target = file or f"ai_insights_{datetime.now().astimezone():%Y%m%d_%H%M%S}.json"
     with _opened(ctx) as history:
         history.export_insights(target)

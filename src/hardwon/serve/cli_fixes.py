@@ -81,9 +81,7 @@ def show_recent(memory: Memory, days: int, limit: int, *, as_json: bool) -> None
 
 
 def show_successful(memory: Memory, limit: int, *, as_json: bool) -> None:
-    types = [pattern.issue_type for pattern in memory.patterns(limits.SHOWN_MAX) if pattern.kind == "type"]
-    found = {issue_type: memory.strategies(issue_type, limit, successful=True) for issue_type in types}
-    found = {issue_type: strategies for issue_type, strategies in found.items() if strategies}
+    found = memory.best_strategies(limit)
     if as_json:
         write_json(
             [{"issue_type": issue_type, "strategies": list(map(strategy_json, each))} for issue_type, each in found.items()]
