@@ -15,7 +15,7 @@ export LC_ALL
 umask 077 # what a memory holds is not for everybody
 
 folder=${1:-}
-keep=${2:-7}
+keep=${2-7}
 case $keep in
 '' | 0* | *[!0-9]*) folder= ;;
 esac

@@ -514,10 +514,37 @@ TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
 TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 """Longest pause between two looks at a training memory's lock. A save takes a few milliseconds."""
 
-# --- the command line ---------------------------------------------------------------------------------------------------
+# --- fix history --------------------------------------------------------------------------------------------------
 
-DAYS_ASKED_MAX: Final = 36_500
-"""Days that a command looks back: a century, longer than any memory and short of where dates end."""
+COMPRESSED_TEXT_CHARS: Final = 200
+"""What stays of each text of a fix whose details were packed away: its first sentence or two, which it is found by."""
+
+TIDIED_RECORDS_MAX: Final = 50_000
+"""Fixes that one cleanup, or one compression, packs away: it is one transaction, and others wait some seconds for it. Whoever
+has more runs it again."""
+
+SUCCESSES_KEPT_TIMES: Final = 3
+"""So many times as long as failed fixes are successful ones kept, where nobody says how long."""
+
+PROVEN_FROM_SUCCESSES: Final = 2
+"""A strategy that was verified so often is worth keeping in words: once may have been luck."""
+
+FIXES_LISTED_MAX: Final = 10
+"""Strategies, or issue types, in one list of the fix-history tables and of the knowledge base. A fixer reads the first few."""
+
+KNOWN_NAMES_MAX: Final = 100
+"""Issue types, models and patterns in the knowledge base, those met most often. It is read whole."""
+
+CLEANUP_DAYS: Final = 30
+"""Age from which on failed fixes leave the history, where nobody says how old: as fix history always had it."""
+
+COMPRESS_DAYS: Final = 90
+"""Age from which on the details of fixes are packed away, where nobody says how old: a quarter of a year."""
+
+DAYS_MAX: Final = 36_500
+"""An age in days that can be asked for: a century."""
+
+# --- the command line ---------------------------------------------------------------------------------------------------
 
 FIXES_LISTED: Final = 50
 """Attempts that `hardwon recent` lists where nobody says how many: what a person reads."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, Unpack
 from uuid import UUID
 
-from hardwon import consolidating, intake, limits, moving
+from hardwon import consolidating, intake, limits, moving, tidying
 from hardwon.errors import (
     ConflictError,
     DamagedError,
@@ -36,6 +36,7 @@ from hardwon.fields import ABSENT, new_id, now, to_us
 from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.govern.lifecycle import check_transition, effective_validation
 from hardwon.govern.redaction import redact, redact_json
+from hardwon.govern.retention import Retention
 from hardwon.intake import Envelope
 from hardwon.knowledge import Knowledge
 from hardwon.learn.confidence import Odds
@@ -50,6 +51,7 @@ from hardwon.model import (
     Action,
     Adopted,
     AnyRecord,
+    Cleaned,
     Decision,
     Entities,
     Episode,
@@ -81,6 +83,9 @@ from hardwon.recalling import Context, Recaller
 from hardwon.recorder import EpisodeRecorder, TrajectoryRecorder
 from hardwon.reports import (
     Backup,
+    CleanedUp,
+    Compacted,
+    Compressed,
     Consolidation,
     Diagnosis,
     Forgotten,
@@ -93,13 +98,14 @@ from hardwon.reports import (
 )
 from hardwon.store import files, jsonl, place
 from hardwon.store.contract import Cursor, Finding, Progress, Row, Store, Stored, Writer
-from hardwon.store.rows import original_of, record_of, row_of
+from hardwon.store.rows import original_of, record_of, restored, row_of
 from hardwon.store.sqlite import SqliteStore, SqliteWriter
 from hardwon.store.sqlite_file import restore as restore_file
 from hardwon.store.tree_index import Tree, TreeIndex
 from hardwon.upkeep import batches, derive_again, happen, really_conflicting, refresh_status
 
 if TYPE_CHECKING:
+    from hardwon.fix_history import FixHistory
     from hardwon.learn.compare import Comparison
     from hardwon.mirroring import Mirror, Planting
     from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection
@@ -784,20 +790,86 @@ class Memory:
             raise InvalidInputError.one("source", source, "the author whose teaching is to be undone")
         decision = self._prepare(consolidating.decide("rollback", self._clock(), by, target=source, reason=reason))
         with self._store.write() as writer:
-            self._append(writer, [decision])
-            consolidating.put_in_effect(writer, self.project, [decision])
+            self._decide(writer, decision)
             kept = self._must_get(writer, decision.id)
         assert isinstance(kept, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
         return kept
 
     def undo(self, decision_id: str | UUID, by: str = "user") -> Decision:
-        """Takes back a decision: a rollback, a merge, a promotion … It stays in the log, archived."""
+        """Takes back a decision: a rollback, a merge, a promotion, a cleanup … It stays in the log, archived."""
         wanted = intake.record_id(decision_id)
-        if not isinstance(self.get(wanted), Decision):
-            raise UnknownRecordError(f"there is no decision {decision_id} in project {self.project!r}")
-        undone = self.archive(wanted, "undone", by)
+        with self._store.write() as writer:
+            stored = writer.get(self.project, wanted)
+            decision = record_of(stored) if stored else None
+            if not isinstance(decision, Decision):
+                raise UnknownRecordError(f"there is no decision {decision_id} in project {self.project!r}")
+            check_transition(decision.metadata.validation.status, "archived")
+            tidying.bring_back(writer, self.project, decision)
+            event = Event(record_id=wanted, kind="status", at=self._clock(), by=by, status="archived", reason="undone")
+            undone = self._happen(writer, event)
         assert isinstance(undone, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
         return undone
+
+    # --- making room --------------------------------------------------------------------------------------------------
+
+    def cleanup(
+        self,
+        older_than_days: float = limits.CLEANUP_DAYS,
+        dry_run: bool = True,
+        *,
+        successes_days: float | None = None,
+        by: str = "user",
+        progress: Progress | None = None,
+    ) -> CleanedUp:
+        """Takes fixes older than so many days out of the history; successful ones when they are three times as old, or
+        `successes_days`. What they taught stays, and so do those that somebody vouches for, that helped, or that are the last
+        of their pattern, of its solution or of a proven strategy. `undo` brings them back until `compact`. All or nothing."""
+        failed_us = self._days_ago("older_than_days", older_than_days)
+        usual = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
+        succeeded_us = self._days_ago("successes_days", usual if successes_days is None else successes_days)
+        decision = self._prepare(consolidating.decide("cleanup", self._clock(), by))
+        return tidying.clean_up(self._tidy(progress), Retention(failed_us, succeeded_us), decision, dry_run=dry_run)
+
+    def compress(
+        self,
+        older_than_days: float = limits.COMPRESS_DAYS,
+        dry_run: bool = True,
+        *,
+        by: str = "user",
+        progress: Progress | None = None,
+    ) -> Compressed:
+        """Packs the details of fixes older than so many days away. They stay in the history, shortened, and are found by their
+        summaries; `get` reads them whole, `undo` unpacks them. All or nothing."""
+        before_us = self._days_ago("older_than_days", older_than_days)
+        decision = self._prepare(consolidating.decide("compress", self._clock(), by))
+        return tidying.compress(self._tidy(progress), before_us, decision, dry_run=dry_run)
+
+    def compact(self, progress: Progress | None = None) -> Compacted:
+        """Makes the file as small as it can be. What left the history by a cleanup is gone for good; what it taught stays."""
+        return tidying.compact(self._store, self.project, progress)
+
+    def _tidy(self, progress: Progress | None) -> tidying.Tidy:
+        return tidying.Tidy(self._store, self.project, self._decide, progress)
+
+    def _decide(self, writer: Writer, decision: Decision) -> None:
+        self._append(writer, [decision])
+        consolidating.put_in_effect(writer, self.project, [decision])
+
+    def _days_ago(self, field: str, days: float) -> int:
+        if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= limits.DAYS_MAX:
+            raise InvalidInputError.one(field, days, f"a number of days from 0 to {limits.DAYS_MAX}")
+        return to_us(self._clock()) - round(days * DAY_US)
+
+    @property
+    def fix_history(self) -> FixHistory:
+        """The tables of fix history in this memory's file, to read."""
+        from hardwon.fix_history import FixHistory  # few ask
+
+        if not isinstance(self._store, SqliteStore) or self.project != place.DEFAULT_PROJECT:
+            raise PlaceError(
+                f"the tables of fix history are of the project {place.DEFAULT_PROJECT!r} of a memory in a local file"
+            )
+        return FixHistory(self._store)
 
     # --- what happens to a record later ---------------------------------------------------------------------------
 
@@ -928,7 +1000,8 @@ class Memory:
         counts = self._store.counts(self.project) if progress else None
         total = counts.total if counts else 0
         with closing(self._store.stream(self.project)) as records:
-            return jsonl.write(target, records, total, progress, as_list=format == "json")
+            whole = (found for stored in records if (found := restored(stored)))
+            return jsonl.write(target, whole, total, progress, as_list=format == "json")
 
     def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
         """Adds the records of an exported file. The whole file is checked before anything is written. What is here already
@@ -955,6 +1028,9 @@ class Memory:
         """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts another store makes them, with
         ids derived from what they are."""
         given = intake.items("records", records)
+        for record in given:
+            if type(record) is Cleaned:
+                raise InvalidInputError.one("records", record.id, "records that are whole: this is what is left of one")
         return moving.load(
             self._store, self.project, lambda: given, self._prepare, self._clock, by, dry_run, progress, self._mirror_within
         )
@@ -1071,7 +1147,7 @@ def _recalled(given: Context | Iterable[str] | None) -> list[str] | None:
 def _recordable(record: R) -> R:
     """A decision changes what others are believed, and what was adopted stands for records that nobody has: a caller does not
     add one like something that was tried."""
-    if type(record) in (Decision, Adopted):
+    if type(record) in (Decision, Adopted, Cleaned):
         raise InvalidInputError.one("record", record.id, _MADE_ELSEWHERE)
     return record
 

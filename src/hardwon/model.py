@@ -56,8 +56,8 @@ Status = Literal["hypothesis", "verified", "published", "archived"]
 Verifier = Literal["test_runner", "human_approval", "compiler"]
 SourceType = Literal["user_interaction", "agent_execution", "test_result", "file_analysis"]
 FactType = Literal["error", "solution", "observation", "decision"]
-Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision", "adopted"]
-Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback"]
+Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision", "adopted", "cleaned"]
+Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback", "cleanup", "compress"]
 EventKind = Literal["status", "superseded", "absent", "present", "imported", "credited", "forgotten"]
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
@@ -68,7 +68,7 @@ VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
 SOLVED_FROM: Final = 0.5
 """A trajectory's final reward, or an episode's score, from which on it ended well."""
 
-INTERNAL_KINDS: Final[tuple[Kind, ...]] = ("decision", "adopted")
+INTERNAL_KINDS: Final[tuple[Kind, ...]] = ("decision", "adopted", "cleaned")
 """Kept, moved and merged like records, but nothing that was tried: they are among them only where they are asked for."""
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
@@ -399,8 +399,8 @@ class Issue(Model):
 
 
 class Fix(Record):
-    """One attempt to fix an issue. Applied is `fix_success`; a success is applied and verified. `other` is what else the fixer's
-    reply, or the row of an older database, had to say."""
+    """One attempt to fix an issue. Applied is `fix_success`; a success is applied and verified. `other` is what else the
+    fixer's reply, or the row of an older database, had to say."""
 
     kind: Literal["fix"] = "fix"
     issue: Issue
@@ -438,6 +438,8 @@ class Decision(Record):
     retire         the lesson `target` was not seen for long
     contradiction  the two records in `evidence` report the same situation with opposite outcomes
     rollback       nothing that the source `target` (an author) recorded counts
+    cleanup        fixes that were old and of little value left the history; what they taught stays
+    compress       details of old fixes were packed away; they are found by their summaries
     """
 
     kind: Literal["decision"] = "decision"
@@ -465,6 +467,29 @@ class Adopted(Record):
     data: JsonObject
 
 
+LessonText = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX)]
+
+
+class Cleaned(Record):
+    """A fix that left the history: who tried what and when, in short, and what it taught, which counts as before. `packed` is
+    the fix itself (`store.packing`), from which `undo` brings it back; once the memory was compacted it is gone."""
+
+    kind: Literal["cleaned"] = "cleaned"
+    decision: RecordId
+    model: Name = ""
+    issue_type: RequiredName
+    pattern: LessonText
+    signature: LessonText
+    strategy: LessonText
+    fix_commands: Texts = []
+    analysis: Text = ""
+    level: Annotated[int, Field(strict=True, ge=0, le=2)]
+    lessons: Annotated[
+        list[tuple[LessonText, LessonText, LessonText, Count, Count]], Field(max_length=2 * limits.LESSONS_PER_RECORD_MAX)
+    ]
+    packed: str | None = None
+
+
 class SolutionPattern(Model):
     """The metadata schema's deprecated aggregate. Read so that old data can be adopted; never written by us."""
 
@@ -482,7 +507,7 @@ AgentDBMetadata = Metadata
 AtomicFact = Fact
 ReasoningTrajectory = Trajectory
 
-AnyRecord = Experience | Fact | Trajectory | Episode | Fix | Decision | Adopted
+AnyRecord = Experience | Fact | Trajectory | Episode | Fix | Decision | Adopted | Cleaned
 MODEL_OF_KIND: Final[Mapping[str, type[AnyRecord]]] = {
     "experience": Experience,
     "fact": Fact,
@@ -491,6 +516,7 @@ MODEL_OF_KIND: Final[Mapping[str, type[AnyRecord]]] = {
     "fix": Fix,
     "decision": Decision,
     "adopted": Adopted,
+    "cleaned": Cleaned,
 }
 
 
@@ -527,8 +553,9 @@ def parse_record(json_text: str | bytes) -> AnyRecord:
     except ValueError as error:
         raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
     kind = data.get("kind", ABSENT) if isinstance(data, dict) else data
-    if not isinstance(kind, str) or kind not in MODEL_OF_KIND:
-        raise InvalidInputError.one("kind", kind, f"an object whose kind is one of {', '.join(MODEL_OF_KIND)}")
+    allowed = [name for name in MODEL_OF_KIND if name != "cleaned"]  # what is left of a fix is nothing to hand on
+    if not isinstance(kind, str) or kind not in allowed:
+        raise InvalidInputError.one("kind", kind, f"an object whose kind is one of {', '.join(allowed)}")
     return MODEL_OF_KIND[kind].model_validate(data)
 
 

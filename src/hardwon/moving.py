@@ -13,8 +13,8 @@ from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.model import AnyRecord, Event
 from hardwon.reports import Loaded, Merged
 from hardwon.store.contract import Progress, Row, Store, Writer
-from hardwon.store.rows import original_of, row_of
-from hardwon.upkeep import batches, really_conflicting, refresh_status, same_but_for_status
+from hardwon.store.rows import original_of, restored, row_of
+from hardwon.upkeep import batches, really_conflicting, refresh_status, same_content
 
 if TYPE_CHECKING:
     from hardwon.mirroring import Mirror
@@ -78,7 +78,7 @@ def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded
         digest = row_of(record).digest
         stored = store.get(project, record.id)
         if stored:
-            same = same_but_for_status(original_of(stored), record)
+            same = same_content(original_of(stored), record)
         elif any(event.kind == "forgotten" for event in store.events_of(project, record.id)):
             forgotten += 1
             continue
@@ -98,7 +98,7 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
     counts = source.counts(project) if progress else None
     total = counts.total if counts else 0
     for batch in batches(source.stream(project), limits.BATCH_ROWS):
-        records = [without_secrets(original_of(stored)) for stored in batch]
+        records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
         with target.write() as writer:
             rows = [row_of(record) for record in records]
             appended = writer.append(rows)

@@ -138,3 +138,37 @@ class Consolidation:
     @property
     def decisions(self) -> list[Decision]:
         return [*self.merged, *self.contradictions, *self.promoted, *self.retired, *self.written]
+
+
+@dataclass(frozen=True)
+class CleanedUp:
+    """What left the history (or would, in a dry run): failed and successful fixes. `kept` were old enough to go and are worth
+    keeping; `left` are for the next run, because one takes only so many. `event_id` is what `undo` takes."""
+
+    failed: int
+    successful: int
+    kept: int
+    left: int
+    event_id: str | None
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """How many fixes had their details packed away (or would have), and the characters that saves; `left` and `event_id` as in
+    CleanedUp."""
+
+    records: int
+    saved_bytes: int
+    left: int
+    event_id: str | None
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """How many fixes that had left the history can no longer be brought back, and the size of the memory before and after."""
+
+    purged: int
+    before_bytes: int
+    after_bytes: int

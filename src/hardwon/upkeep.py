@@ -9,9 +9,9 @@ from typing import TypeVar
 from hardwon.fields import TIME_US_MAX, from_us
 from hardwon.govern.cleaning import clean_event
 from hardwon.govern.lifecycle import credits_of, effective_validation
-from hardwon.model import Event, Record, Validation
+from hardwon.model import Cleaned, Event, Fix, Record, Validation
 from hardwon.store.contract import Row, Writer
-from hardwon.store.rows import original_of, row_of
+from hardwon.store.rows import kept_row, original_of
 
 T = TypeVar("T")
 
@@ -47,10 +47,14 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
 
 
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
-    """The row as it should be. Another version may write the same record as other JSON: what was written stays."""
-    record, events = original_of(row), list(events)
-    effective = effective_validation(record.metadata.validation, events)
-    return row_of(record, effective, credits_of(events))._replace(body=row.body, digest=row.digest, lessons=())
+    """The row as it should be."""
+    record = original_of(row)
+    return kept_row(row, record, *standing_of(record, list(events)))._replace(lessons=(), fix=None)
+
+
+def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:
+    """What a record's events add up to: how far it may be believed, and how often it helped and did not."""
+    return effective_validation(record.metadata.validation, events), credits_of(events)
 
 
 def really_conflicting(writer: Writer, project: str, suspects: Iterable[Row]) -> list[str]:
@@ -59,12 +63,15 @@ def really_conflicting(writer: Writer, project: str, suspects: Iterable[Row]) ->
     conflicts = []
     for row in suspects:
         stored = writer.get(project, row.id)
-        if stored and not same_but_for_status(original_of(stored), original_of(row)):
+        if stored and not same_content(original_of(stored), original_of(row)):
             conflicts.append(row.id)
     return conflicts
 
 
-def same_but_for_status(one: Record, other: Record) -> bool:
+def same_content(one: Record, other: Record) -> bool:
+    """But for the status. What left the history in one memory may be whole in the other."""
+    if isinstance(one, Cleaned) or isinstance(other, Cleaned):
+        return isinstance(one, Cleaned | Fix) and isinstance(other, Cleaned | Fix)
     return _without_validation(one) == _without_validation(other)
 
 

@@ -66,7 +66,7 @@ def _collect_inner(value: Any, texts: list[str]) -> bool:
         for item in value:
             if type(item) is str:
                 texts.append(item)
-            else:
+            elif isinstance(item, BaseModel):
                 suspicious |= _collect(item, texts)
     return suspicious
 

@@ -31,6 +31,7 @@ credit           recalled record    ""          HELPED or NOT_HELPED         rec
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC
 from functools import lru_cache
@@ -45,6 +46,7 @@ from hardwon.learn.trajectories import errors_of, pairs_of
 from hardwon.model import (
     VOUCHED_STATUSES,
     Adopted,
+    Cleaned,
     Decision,
     Episode,
     Experience,
@@ -257,9 +259,14 @@ def _of_trajectory(trajectory: Trajectory) -> tuple[Lesson, ...]:
     return (*pairs, *acts)
 
 
+def _of_cleaned(cleaned: Cleaned) -> tuple[Lesson, ...]:
+    return tuple(Lesson._make(lesson) for lesson in cleaned.lessons)
+
+
 _TEACHERS: Final[Mapping[str, Callable[..., tuple[Lesson, ...]]]] = {
     "experience": _of_experience,
     "fix": _of_fix,
+    "cleaned": _of_cleaned,
     "episode": _of_episode,
     "trajectory": _of_trajectory,
 }
@@ -281,7 +288,7 @@ def keys_of(record: Record) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
-KEYED_KINDS: Final = frozenset({"fix", "trajectory", "decision", "adopted"})
+KEYED_KINDS: Final = frozenset({"fix", "trajectory", "decision", "adopted", "cleaned"})
 """Kinds that always have keys of their own; any kind has one where its envelope names a failure or a session."""
 
 
@@ -300,10 +307,7 @@ def has_keys(record: Record) -> bool:
 
 def _own_keys(record: Record) -> Iterator[str]:
     if isinstance(record, Fix):
-        yield from signature_keys(record.issue)
-        if record.issue.error_output and record.issue.error_output.strip():
-            yield f"failure:{failure_hash(record.issue.error_output)}"
-        yield from (attempt_key(command) for command in record.fix_commands[: limits.LESSONS_PER_RECORD_MAX])
+        yield from _keys_of_fix(record)
     elif isinstance(record, Trajectory):
         found = dict.fromkeys(filter(None, errors_of(record.steps[-limits.STEPS_LEARNED_MAX :])))
         yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
@@ -313,8 +317,24 @@ def _own_keys(record: Record) -> Iterator[str]:
         yield decision_key(record)
     elif isinstance(record, Adopted):
         yield adopted_key(record.origin)
+    elif isinstance(record, Cleaned):
+        yield tidied_key(record.decision)
+        yield cleaned_key(record.signature)
+        if record.strategy:
+            yield same_strategy_key(record.strategy)
     elif isinstance(record, Experience):
         yield from _keys_of_experience(record)
+
+
+def _keys_of_fix(fix: Fix) -> Iterator[str]:
+    yield from signature_keys(fix.issue)
+    if had := recorded_signature(fix):
+        yield f"signature:{had}"
+    if strategy := strategy_key(fix):
+        yield same_strategy_key(strategy)
+    if fix.issue.error_output and fix.issue.error_output.strip():
+        yield f"failure:{failure_hash(fix.issue.error_output)}"
+    yield from (attempt_key(command) for command in fix.fix_commands[: limits.LESSONS_PER_RECORD_MAX])
 
 
 def _keys_of_experience(record: Experience) -> Iterator[str]:
@@ -356,6 +376,31 @@ def session_key(session: str) -> str:
 def signature_keys(issue: Issue) -> list[str]:
     """Ours and the fix-history document's: an exact match is a match of either."""
     return [f"signature:{sign(issue)}" for sign in (generate_issue_signature, fix_history_signature)]
+
+
+def recorded_signature(fix: Fix) -> str | None:
+    """The signature of a fix in the older database that it was adopted from, where what was adopted no longer tells it."""
+    had = (fix.other or {}).get(RECORDED_SIGNATURE)
+    return had if isinstance(had, str) and _SIGNATURE.fullmatch(had) else None
+
+
+RECORDED_SIGNATURE: Final = "issue_signature"
+_SIGNATURE: Final = re.compile(r"[0-9a-f]{16}")
+
+
+def same_strategy_key(strategy: str) -> str:
+    """Of fixes that tried the same."""
+    return f"strategy:{strategy}"
+
+
+def tidied_key(decision_id: str) -> str:
+    """Of what one cleanup, or one compression, packed away."""
+    return f"tidied:{decision_id}"
+
+
+def cleaned_key(signature: str) -> str:
+    """Of fixes that left the history, by the signature they had there."""
+    return f"cleaned:{signature}"
 
 
 def adopted_key(origin: str) -> str:

@@ -25,15 +25,12 @@ from hardwon.serve.cli_base import (
 )
 from hardwon.serve.terminal import STRONG, Line, Span, size_text, visible
 
-CLEANUP_DAYS: Final = 30
-COMPRESS_DAYS: Final = 90
-
-OlderThan = Annotated[int, typer.Argument(metavar="[DAYS]", min=0, max=limits.DAYS_ASKED_MAX, help="Older than so many days.")]
+OlderThan = Annotated[int, typer.Argument(metavar="[DAYS]", min=0, max=limits.DAYS_MAX, help="Older than so many days.")]
 KeepSuccesses = Annotated[
     int | None,
     typer.Option(
         min=1,
-        max=limits.DAYS_ASKED_MAX,
+        max=limits.DAYS_MAX,
         metavar="DAYS",
         help="Keep fixes that worked for so many days.",
         show_default="longer than those that failed",
@@ -48,7 +45,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen a
 @command(CARE, "hardwon cleanup 90 --dry-run", "hardwon cleanup 30 --keep-successes 365 --yes")
 def cleanup(
     ctx: typer.Context,
-    days: OlderThan = CLEANUP_DAYS,
+    days: OlderThan = limits.CLEANUP_DAYS,
     keep_successes: KeepSuccesses = None,
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -86,7 +83,7 @@ def cleaned_text(cleaned: CleanedUp, days: int) -> str:
 
 @command(CARE, "hardwon compress 180 --dry-run", "hardwon compress --yes")
 def compress(
-    ctx: typer.Context, days: OlderThan = COMPRESS_DAYS, dry_run: DryRun = False, yes: Yes = False, as_json: Json = False
+    ctx: typer.Context, days: OlderThan = limits.COMPRESS_DAYS, dry_run: DryRun = False, yes: Yes = False, as_json: Json = False
 ) -> None:
     """Pack the details of old fixes. Shows how much that saves, then asks; a summary stays findable, and undo unpacks."""
     with chosen(ctx).open(to_read=True) as memory:

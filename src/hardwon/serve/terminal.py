@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.model import Adopted, AnyRecord, Decision, Episode, Experience, Fix, Trajectory
+from hardwon.model import Adopted, AnyRecord, Cleaned, Decision, Episode, Experience, Fix, Trajectory
 from hardwon.recall.hit import Hit
 from hardwon.recall.topology import INTAKE, Branch, Hotspot, Reflection
 from hardwon.reports import Stats
@@ -338,6 +338,8 @@ def headline(record: AnyRecord) -> str:
             return f"{record.action} {record.target}"
         case Adopted():
             return f"what {record.origin} had added up"
+        case Cleaned():
+            return f"{record.model} {record.issue_type} (left the history)"
         case _:
             return record.content
 

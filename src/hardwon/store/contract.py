@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from hardwon.learn.fix_rows import FixEntry
 from hardwon.learn.lessons import Lesson, Tally
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
@@ -23,8 +24,8 @@ Progress = Callable[[int, int], None]
 
 class Row(NamedTuple):
     """A record as it is kept. `body` is the truth; every field after `digest` is derived from it (and, for `status` and
-    `validation`, from the record's events), as are the columns before it. `lessons` are counted, not kept: a row that was
-    read has none."""
+    `validation`, from the record's events), as are the columns before it. `lessons` and `fix` are counted, not kept: a row
+    that was read has none. `fix` is what the tables of fix history need, of the project that they are about."""
 
     project_id: str
     id: str
@@ -47,6 +48,7 @@ class Row(NamedTuple):
     helped: int = 0
     hindered: int = 0
     lessons: tuple[Lesson, ...] = ()
+    fix: FixEntry | None = None
 
 
 class Stored(NamedTuple):
@@ -117,12 +119,13 @@ class Appended:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many records there are, seen from several sides. Decisions, and what was adopted without records, are counted
-    apart."""
+    """How many records there are, seen from several sides. Decisions, what was adopted without records, and fixes that left
+    the history, are counted apart."""
 
     records: int
     decisions: int
     adopted: int
+    cleaned: int
     events: int
     forgotten: int
     by_kind: Mapping[str, int]
@@ -136,7 +139,7 @@ class Counts:
     @property
     def total(self) -> int:
         """Whatever is kept, moved and merged."""
-        return self.records + self.decisions + self.adopted
+        return self.records + self.decisions + self.adopted + self.cleaned
 
 
 class Finding(NamedTuple):
@@ -180,6 +183,10 @@ class Writer(ABC):
         """Replaces everything derived of a row that is kept."""
 
     @abstractmethod
+    def replace(self, row: Row) -> None:
+        """Replaces a row that is kept by another that teaches the same: its texts were packed away, or brought back."""
+
+    @abstractmethod
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         """Removes the records, what is indexed of them, what they taught and their events, keeps the tombstones; how many
         there were."""
@@ -203,6 +210,14 @@ class Writer(ABC):
     @abstractmethod
     def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
         """Those of the exact keys that some record of these statuses has."""
+
+    @abstractmethod
+    def with_key(self, project: str, key: str) -> list[Stored]:
+        """Every record with an exact key, of whatever kind and status."""
+
+    @abstractmethod
+    def cleaned(self, project: str, after_id: str, limit: int) -> list[Stored]:
+        """Fixes that left the history, by id."""
 
     @abstractmethod
     def state(self, project: str, name: str) -> int:
@@ -316,6 +331,14 @@ class Store(ABC):
         `search`."""
 
     @abstractmethod
+    def fixes_before(self, project: str, before_us: int, after: Cursor, limit: int) -> list[Stored]:
+        """Fixes older than a time that come after the cursor and are not archived, oldest first."""
+
+    @abstractmethod
+    def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
+        """Of the trusted fixes with an exact key, the ids of the newest, and of the newest that succeeded."""
+
+    @abstractmethod
     def decisions(
         self, project: str, actions: Sequence[str], task_id: str | None, limit: int, *, undone: bool = False
     ) -> list[Stored]:
@@ -339,6 +362,10 @@ class Store(ABC):
         """Makes what was erased unreadable in every file of the store. False: a reader still needs the old log; what was
         erased is gone for queries, and its bytes go with the first write of this store after the reader has finished,
         with the next `finish_erasure`, or when the last process closes the store."""
+
+    @abstractmethod
+    def shrink(self) -> None:
+        """Gives back the room that nothing takes up any more."""
 
     @abstractmethod
     def backup(self, target: Path, progress: Progress | None) -> str:

@@ -13,8 +13,12 @@ state        what only this file needs to know, such as when it was last consoli
 tree, tree_folder, tree_file   the files that mirror experiences, where a project has a tree (`store.tree_index`). Triggers
              note what happens to records, whoever does it, so that their files follow.
 tree_forgotten   ids of files whose memory was forgotten: they are not taken in again. Like state, of this place alone.
+fix_history, issue_patterns, model_characteristics   the tables of fix history, for any SQLite client to read: the fixes of the
+             default project. Derived, and refused to whoever writes into them directly (`store.fix_tables`). Their indexes are
+             wider than their names say, so that common questions are answered by an index alone.
+fix_count, fix_left_out, fix_guard   what those tables are kept with: sums, the authors that do not count, the lock.
 
-Every key is led by project_id, or by a row number that belongs to one project: no index entry belongs to two.
+Every other key is led by project_id, or by a row number that belongs to one project: no index entry belongs to two.
 """
 
 from __future__ import annotations
@@ -154,8 +158,77 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         UPDATE tree_file SET state = 2, seq = -OLD.seq WHERE seq = OLD.seq;
     END;
     """,
+    """
+    CREATE TABLE fix_history (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        timestamp TEXT NOT NULL,
+        model_name TEXT NOT NULL,
+        issue_type TEXT NOT NULL,
+        issue_signature TEXT NOT NULL,
+        description TEXT NOT NULL,
+        fixer_type TEXT NOT NULL,
+        claude_analysis TEXT NOT NULL,
+        fix_commands TEXT NOT NULL,
+        fix_success BOOLEAN NOT NULL,
+        verification_success BOOLEAN NOT NULL,
+        execution_time_seconds REAL,
+        system_info TEXT NOT NULL,
+        notes TEXT
+    );
+    CREATE INDEX idx_fix_history_timestamp ON fix_history (timestamp, model_name, fix_success);
+    CREATE INDEX idx_fix_history_model ON fix_history (model_name, issue_type, fix_success, verification_success, timestamp);
+    CREATE INDEX idx_fix_history_issue_type
+        ON fix_history (issue_type, fix_success, verification_success, timestamp, execution_time_seconds);
+    CREATE INDEX idx_fix_history_signature ON fix_history (issue_signature, fix_success, verification_success, timestamp);
+    CREATE INDEX idx_fix_history_fixer_type ON fix_history (fixer_type, fix_success, verification_success);
+    CREATE INDEX idx_fix_history_success ON fix_history (fix_success, verification_success);
+
+    CREATE TABLE issue_patterns (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        pattern_name TEXT UNIQUE NOT NULL,
+        issue_signature TEXT NOT NULL,
+        success_count INTEGER DEFAULT 0,
+        failure_count INTEGER DEFAULT 0,
+        best_fix TEXT,
+        last_seen TEXT,
+        confidence_score REAL DEFAULT 0.0
+    );
+    CREATE TABLE model_characteristics (
+        model_name TEXT PRIMARY KEY,
+        total_tests INTEGER DEFAULT 0,
+        success_rate REAL DEFAULT 0.0,
+        common_issues TEXT,
+        effective_fixes TEXT,
+        last_updated TEXT,
+        performance_notes TEXT
+    );
+
+    CREATE TABLE fix_count (
+        scope TEXT NOT NULL,
+        key TEXT NOT NULL,
+        item TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        applied INTEGER NOT NULL,
+        verified INTEGER NOT NULL,
+        PRIMARY KEY (scope, key, item)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX fix_count_best ON fix_count (scope, key, verified, attempts);
+    CREATE TABLE fix_left_out (author TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+    CREATE TABLE fix_guard (open INTEGER NOT NULL) STRICT;
+    INSERT INTO fix_guard VALUES (0);
+    """
+    + "".join(
+        f"""
+    CREATE TRIGGER {table}_{change.lower()}_guarded BEFORE {change} ON {table}
+    WHEN (SELECT open FROM fix_guard) = 0 BEGIN
+        SELECT RAISE(ABORT, '{table} is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
+    END;
+    """
+        for table in ("fix_history", "issue_patterns", "model_characteristics")
+        for change in ("INSERT", "UPDATE", "DELETE")
+    ),
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
-KNOWLEDGE_SINCE: Final = 4
+KNOWLEDGE_SINCE: Final = 5
 """After this change the records that are there already are learned from anew."""

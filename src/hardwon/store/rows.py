@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Final
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
-from hardwon.learn.lessons import has_keys, keys_of, lessons_of
-from hardwon.model import MODEL_OF_KIND, AnyRecord, Decision, Episode, Experience, Fix, Record, Validation
+from hardwon.learn.fix_rows import entry_of, shortened, summary_of
+from hardwon.learn.lessons import has_keys, keys_of, lessons_of, tidied_key
+from hardwon.model import MODEL_OF_KIND, AnyRecord, Cleaned, Decision, Episode, Experience, Fix, Record, Validation
 from hardwon.recall.searchable import searchable_text
 from hardwon.recall.terms import index_text
 from hardwon.store.contract import Row, Stored
+from hardwon.store.packing import is_packed, packed_body, packed_by, plain_body, unpack
+from hardwon.store.place import DEFAULT_PROJECT
 
 
 def digest_of(body: bytes) -> bytes:
@@ -24,7 +28,7 @@ def row_of(record: Record, effective: Validation | None = None, credited: tuple[
         body = record.to_json_bytes()
     except ValueError as error:  # something put into the record after it was checked
         raise InvalidInputError.one("record", record.id, f"values that JSON can hold ({error})") from None
-    if len(body) > limits.RECORD_BYTES_MAX:
+    if len(body) > limits.RECORD_BYTES_MAX and not isinstance(record, Cleaned):  # it holds one that was small enough
         raise InvalidInputError.one("record", f"{len(body)} bytes", f"at most {limits.RECORD_BYTES_MAX} bytes")
     outcome: str | None = None
     tool = task_id = model = issue_type = None
@@ -38,6 +42,8 @@ def row_of(record: Record, effective: Validation | None = None, credited: tuple[
         outcome, task_id = record.action, record.task_id  # a decision is looked up by what it does
     elif isinstance(record, Fix):
         model, issue_type = record.issue.model, record.issue.issue_type
+    elif isinstance(record, Cleaned):
+        model, issue_type = record.model, record.issue_type
     metadata = record.metadata
     envelope = metadata.validation
     return Row(
@@ -61,14 +67,55 @@ def row_of(record: Record, effective: Validation | None = None, credited: tuple[
         keys_of(record) if has_keys(record) else (),
         *credited,
         lessons_of(record),
+        entry_of(record) if record.kind in _FIX_KINDS and metadata.project_id == DEFAULT_PROJECT else None,
     )
+
+
+_FIX_KINDS: Final = ("fix", "cleaned")
+
+
+def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:
+    """The row of a fix whose details are packed away: found by its summary, and shown shortened."""
+    return row._replace(
+        body=packed_body(row.body, decision_id),
+        terms=index_text(summary_of(fix)),
+        keys=tuple(sorted({*row.keys, tidied_key(decision_id)})),
+        fix=row.fix and shortened(row.fix),
+    )
+
+
+def kept_row(stored: Stored | Row, record: AnyRecord, effective: Validation | None, credited: tuple[int, int]) -> Row:
+    """The row that a record is kept in. Another version may write the same record as other JSON: what was written stays, and
+    what was packed stays packed."""
+    row = row_of(record, effective, credited)._replace(body=sound_body(stored), digest=stored.digest)
+    if is_packed(stored.body) and isinstance(record, Fix):
+        return packed_row(row, record, packed_by(stored.body))._replace(body=stored.body)
+    return row
 
 
 def sound_body(stored: Stored | Row) -> str:
     """The body, if it is what was written."""
-    if digest_of(stored.body.encode()) != stored.digest:
+    try:
+        body = plain_body(stored.body)
+    except (ValueError, KeyError):
+        raise _damaged(stored) from None
+    if digest_of(body.encode()) != stored.digest:
         raise _damaged(stored)
-    return stored.body
+    return body
+
+
+def restored(stored: Stored) -> Stored | None:
+    """As it was before it was packed away, or left the history; itself where it never was. None: it is gone for good."""
+    if stored.kind != "cleaned":
+        return stored._replace(body=sound_body(stored))
+    record = original_of(stored)
+    if not isinstance(record, Cleaned) or record.packed is None:
+        return None
+    try:
+        body = unpack(record.packed)
+    except ValueError:
+        raise _damaged(stored) from None
+    return stored._replace(kind="fix", body=body, digest=digest_of(body.encode()))
 
 
 def original_of(stored: Stored | Row) -> AnyRecord:

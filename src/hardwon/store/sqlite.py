@@ -15,15 +15,16 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import apsw
 
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, InvalidInputError, NearlyFullWarning
 from hardwon.fields import to_us
+from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
 from hardwon.learn.lessons import Tally, Taught, lessons_of
-from hardwon.model import INTERNAL_KINDS, SOLVED_FROM, Event
+from hardwon.model import INTERNAL_KINDS, SOLVED_FROM, Decision, Event
 from hardwon.recall.filters import Filters
 from hardwon.store import tallies, vectors
 from hardwon.store.contract import (
@@ -40,7 +41,10 @@ from hardwon.store.contract import (
     Stored,
     Writer,
 )
+from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import SCHEMA_VERSION
+from hardwon.store.packing import is_packed
+from hardwon.store.place import DEFAULT_PROJECT
 from hardwon.store.pool import Pool
 from hardwon.store.rows import original_of
 from hardwon.store.sqlite_file import (
@@ -274,7 +278,7 @@ class SqliteStore(Store):
             for row in connection.execute(sql, (project,)):
                 kept, (found, helped, hindered, *names, events) = row[:_ROW_FIELDS], row[_ROW_FIELDS:]
                 tags, files, keys = (tuple(json.loads(listed)) for listed in names)
-                full = Row._make((*kept, found or "", tags, files, keys, helped, hindered, ()))
+                full = Row._make((*kept, found or "", tags, files, keys, helped, hindered, (), None))
                 yield full, [Event.model_validate(event) for event in json.loads(events)]
 
     def events(self, project: str) -> Generator[Event]:
@@ -299,7 +303,7 @@ class SqliteStore(Store):
             total, first_us, last_us = connection.execute(
                 f"SELECT count(*), min(at_us), max(at_us) FROM record WHERE project_id = ? AND {tallies.ORDINARY}", (project,)
             ).get
-            decisions, adopted = (
+            decisions, adopted, cleaned = (
                 connection.execute(f"SELECT count(*) FROM record WHERE project_id = ? AND kind = '{kind}'", (project,)).get
                 for kind in INTERNAL_KINDS
             )
@@ -311,6 +315,7 @@ class SqliteStore(Store):
                 total,
                 decisions,
                 adopted,
+                cleaned,
                 events,
                 forgotten,
                 by("kind"),
@@ -401,6 +406,27 @@ class SqliteStore(Store):
         with self._reading() as connection:
             return [_found(row) for row in connection.execute(sql, (*values, json.dumps(list(keys)), limit))]
 
+    def fixes_before(self, project: str, before_us: int, after: Cursor, limit: int) -> list[Stored]:
+        sql = (
+            f"SELECT {_STORED} FROM record r INDEXED BY record_by_time WHERE r.project_id = ? AND r.at_us < ? "
+            "AND (r.at_us, r.id) > (?, ?) AND r.kind = 'fix' AND r.status <> 'archived' ORDER BY r.at_us, r.id LIMIT ?"
+        )
+        with self._reading() as connection:
+            return [Stored(*row) for row in connection.execute(sql, (project, before_us, *after, limit))]
+
+    def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
+        sql = (
+            f"SELECT r.id, {_SOLVED} FROM record_key k CROSS JOIN record r ON r.seq = k.seq WHERE k.project_id = ?1 "
+            f"AND k.key = ?2 AND r.kind = 'fix' AND {_TRUSTED} ORDER BY r.at_us DESC, r.id DESC"
+        )
+        newest: str | None = None
+        with self._reading() as connection:
+            for record_id, solved in connection.execute(sql, (project, key)):
+                newest = newest or record_id
+                if solved:
+                    return newest, record_id
+        return newest, None
+
     def decisions(
         self, project: str, actions: Sequence[str], task_id: str | None, limit: int, *, undone: bool = False
     ) -> list[Stored]:
@@ -420,7 +446,14 @@ class SqliteStore(Store):
 
     def untrue_tallies(self, project: str) -> int:
         with self._snapshot() as connection:
-            return tallies.count_differing(connection, project)
+            differing = tallies.count_differing(connection, project)
+            return differing + (FixTables(connection).count_differing() if project == DEFAULT_PROJECT else 0)
+
+    @contextmanager
+    def fix_tables(self) -> Iterator[FixTables]:
+        """The tables of fix history, to read as of one instant."""
+        with self._snapshot() as connection:
+            yield FixTables(connection)
 
     # --- the tree ---
 
@@ -447,6 +480,11 @@ class SqliteStore(Store):
                 be_patient(connection)
         self._erasure_pending = bool(busy)
         return not busy
+
+    def shrink(self) -> None:
+        with self._reading() as connection:
+            connection.execute("VACUUM").fetchall()
+        self.finish_erasure()
 
     def backup(self, target: Path, progress: Progress | None) -> str:
         return back_up(self._path, target, progress)
@@ -554,11 +592,21 @@ class _WriteTransaction:
             self._leave()
 
 
+class _Kept(NamedTuple):
+    """A record as what is derived from it needs it."""
+
+    seq: int
+    taught: Taught
+    fix: FixEntry | None
+    is_rollback: bool
+
+
 class SqliteWriter(Writer):
     """The statements of one transaction."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._fix_tables = FixTables(connection)
         self.undos: list[Callable[[], object]] = []
 
     def on_failure(self, undo: Callable[[], object]) -> None:
@@ -567,7 +615,8 @@ class SqliteWriter(Writer):
     def append(self, rows: Sequence[Row]) -> Appended:
         result = Appended([], [], [], [])
         first, something_forgotten = self._connection.execute(
-            "SELECT coalesce(max(seq), 0) + 1, "
+            # The number of a fix is its id in the tables of fix history, and no id is given out twice.
+            "SELECT max(coalesce(max(seq), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fix_history'), 0)) + 1, "
             "EXISTS (SELECT 1 FROM event INDEXED BY event_forgotten WHERE kind = 'forgotten') "
             "OR EXISTS (SELECT 1 FROM tree_forgotten) FROM record"
         ).get
@@ -586,8 +635,15 @@ class SqliteWriter(Writer):
         )
         self._insert_names([(seq, row) for seq, row in numbered if row.tags or row.files or row.keys])
         tallies.add(self._connection, [_taught(row) for _, row in numbered if row.lessons])
+        self._show_fixes([(seq, row.author, row.status, row.fix) for seq, row in numbered if row.fix])
+        if any(row.kind == "decision" for _, row in numbered):
+            self._fix_tables.follow_rollbacks()
         result.added.extend([row.id for _, row in numbered])
         return result
+
+    def _show_fixes(self, fixes: Sequence[tuple[int, str, str, FixEntry]]) -> None:
+        if fixes:
+            self._fix_tables.add(self._fix_tables.counting(fixes))
 
     def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
         gone = (
@@ -645,22 +701,42 @@ class SqliteWriter(Writer):
     def set_standing(
         self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
     ) -> None:
-        before = self._taught(project, record_id)
+        kept = self._kept(project, record_id)
         self._connection.execute(
             "UPDATE record SET status = ?, validation = ?, helped = ?, hindered = ? WHERE project_id = ? AND id = ?",
             (status, validation, *credited, project, record_id),
         )
-        if before and before.lessons and before.status != status:
-            tallies.change_status(self._connection, before, status)
+        if kept and kept.taught.status != status:
+            if kept.taught.lessons:
+                tallies.change_status(self._connection, kept.taught, status)
+            self._follow_in_fix_tables(kept, status)
 
-    def _taught(self, project: str, record_id: str) -> Taught | None:
-        sql = f"SELECT r.author, r.status, {_STORED} FROM record r WHERE r.project_id = ? AND r.id = ?"
+    def _follow_in_fix_tables(self, kept: _Kept, status: str) -> None:
+        """A record has another status."""
+        before, author = kept.taught.status, kept.taught.author
+        if kept.fix:
+            counted, counts = (self._fix_tables.counting([(kept.seq, author, each, kept.fix)]) for each in (before, status))
+            if bool(counted) != bool(counts):
+                self._fix_tables.add(counts)
+                self._fix_tables.take_out([] if counts else counted)
+        elif kept.is_rollback:
+            self._fix_tables.follow_rollbacks()
+
+    def _kept(self, project: str, record_id: str) -> _Kept | None:
+        sql = f"SELECT r.seq, r.author, r.status, {_STORED} FROM record r WHERE r.project_id = ? AND r.id = ?"
         row = self._connection.execute(sql, (project, record_id)).get
         if row is None:
             return None
-        author, status, *stored = row
-        record = original_of(Stored(*stored))
-        return Taught(project, author, record.at_us, record.id, status, lessons_of(record))
+        seq, author, status, *stored = row
+        kept = Stored(*stored)
+        record = original_of(kept)
+        entry = entry_of(record) if project == DEFAULT_PROJECT else None
+        return _Kept(
+            seq,
+            Taught(project, author, record.at_us, record.id, status, lessons_of(record)),
+            shortened(entry) if entry and is_packed(kept.body) else entry,
+            isinstance(record, Decision) and record.action == "rollback",
+        )
 
     def rewrite(self, row: Row) -> None:
         run = self._connection.execute
@@ -673,6 +749,18 @@ class SqliteWriter(Writer):
         run("INSERT INTO record_text (rowid, terms) VALUES (?, ?)", (seq, row.terms))
         self._insert_names([(seq, row)])
 
+    def replace(self, row: Row) -> None:
+        self._connection.execute(
+            "UPDATE record SET body = ?, digest = ? WHERE project_id = ? AND id = ?",
+            (row.body, row.digest, row.project_id, row.id),
+        )
+        self.rewrite(row)
+        seq = self._connection.execute("SELECT seq FROM record WHERE project_id = ? AND id = ?", (row.project_id, row.id)).get
+        vectors.drop(self._connection, row.project_id, seq)  # its text is another
+        if row.fix:
+            for number, entry in self._fix_tables.counting([(seq, row.author, row.status, row.fix)]):
+                self._fix_tables.change(number, entry)
+
     def _drop_derived(self, seq: int) -> None:
         run = self._connection.execute
         run("DELETE FROM record_text WHERE rowid = ?", (seq,))
@@ -683,29 +771,33 @@ class SqliteWriter(Writer):
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         run = self._connection.execute
         erased = 0
-        unlearned: list[Taught] = []
+        gone: list[_Kept] = []
         for record_id in record_ids:
             key = (project, record_id)
             seq = run("SELECT seq FROM record WHERE project_id = ? AND id = ?", key).get
             if seq is not None:
-                unlearned += self._taught_if_readable(project, record_id)
+                kept = self._kept_if_readable(project, record_id)
                 self._drop_derived(seq)
                 vectors.drop(self._connection, project, seq)
                 run("DELETE FROM record WHERE seq = ?", (seq,))
                 erased += 1
+                gone += [kept] if kept else []
             run("DELETE FROM event WHERE project_id = ? AND record_id = ? AND kind <> 'forgotten'", key)
-        tallies.take_back(self._connection, unlearned)
+        tallies.take_back(self._connection, [kept.taught for kept in gone])
+        fixes = [(kept.seq, kept.taught.author, kept.taught.status, kept.fix) for kept in gone if kept.fix]
+        self._fix_tables.take_out(self._fix_tables.counting(fixes) if fixes else [])
+        if any(kept.is_rollback for kept in gone):
+            self._fix_tables.follow_rollbacks()
         self.add_events(project, tombstones)
         if erased and self._index_remembers():
             run("INSERT INTO record_text (record_text) VALUES ('rebuild')")
         return erased
 
-    def _taught_if_readable(self, project: str, record_id: str) -> list[Taught]:
+    def _kept_if_readable(self, project: str, record_id: str) -> _Kept | None:
         try:
-            taught = self._taught(project, record_id)
+            return self._kept(project, record_id)
         except DamagedError:  # it must still be possible to forget it; doctor finds what it taught, and rebuild corrects it
-            return []
-        return [taught] if taught else []
+            return None
 
     def embedder(self, project: str) -> tuple[str, int] | None:
         return vectors.stamp(self._connection, project)
@@ -718,6 +810,8 @@ class SqliteWriter(Writer):
 
     def recount(self, project: str) -> None:
         tallies.recount(self._connection, project)
+        if project == DEFAULT_PROJECT:
+            self._fix_tables.refill()
 
     def known_keys(self, project: str, keys: Iterable[str], statuses: Sequence[str]) -> set[str]:
         sql = (
@@ -726,6 +820,17 @@ class SqliteWriter(Writer):
         )
         found = self._connection.execute(sql, (project, json.dumps(list(keys)), json.dumps(list(statuses))))
         return {key for (key,) in found}
+
+    def with_key(self, project: str, key: str) -> list[Stored]:
+        sql = (
+            f"SELECT {_STORED} FROM record_key k CROSS JOIN record r ON r.seq = k.seq WHERE k.project_id = ? AND k.key = ? "
+            "ORDER BY k.seq"
+        )
+        return [Stored(*row) for row in self._connection.execute(sql, (project, key))]
+
+    def cleaned(self, project: str, after_id: str, limit: int) -> list[Stored]:
+        sql = f"SELECT {_STORED} FROM record r WHERE r.project_id = ? AND r.id > ? AND r.kind = 'cleaned' ORDER BY r.id LIMIT ?"
+        return [Stored(*row) for row in self._connection.execute(sql, (project, after_id, limit))]
 
     def state(self, project: str, name: str) -> int:
         value: int | None = self._connection.execute(

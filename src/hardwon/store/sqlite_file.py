@@ -27,7 +27,9 @@ from hardwon.errors import (
 )
 from hardwon.store import files
 from hardwon.store.contract import Progress
+from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
+from hardwon.store.packing import plain_body
 from hardwon.store.rows import digest_of
 from hardwon.store.tallies import derive_knowledge
 
@@ -173,7 +175,10 @@ def inspect_before_opening(path: Path) -> None:
 
 def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
     if connection.pragma("application_id") != APPLICATION_ID:
-        raise ForeignFileError(f"{path} is a SQLite database of another program. It was left as it is: choose another place")
+        raise ForeignFileError(
+            f"{path} is a SQLite database of another program. It was left as it is: choose another place; a database of fix "
+            "history is taken over by opening its folder with AIMemory"
+        )
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
         raise NewerFileError(
@@ -194,11 +199,18 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
         found = [line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
         if not found:
             for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record"):
-                if digest_of(body.encode()) != digest:
+                if not _is_sound(body, digest):
                     found.append(f"record {record_id} is not what was written")
     except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.SQLError, UnicodeDecodeError) as error:
         found = [str(error)]
     return found
+
+
+def _is_sound(body: str, digest: bytes) -> bool:
+    try:
+        return digest_of(plain_body(body).encode()) == digest
+    except (ValueError, KeyError):
+        return False
 
 
 # --- schema -----------------------------------------------------------------------------------------------------
@@ -213,6 +225,7 @@ def migrate(connection: apsw.Connection) -> None:
                 connection.execute(MIGRATIONS[version - 1]).fetchall()
                 if version == KNOWLEDGE_SINCE:
                     derive_knowledge(connection)
+                    FixTables(connection).refill()
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", version)
             connection.execute("COMMIT")

@@ -111,7 +111,7 @@ def _find_again(connection: apsw.Connection, places: Iterable[TallyKey], until_f
         task = key if scope in _TASK_SCOPES else None
         groups.setdefault((project, KIND_OF_SCOPE[scope], day, author, task), set()).add(place)
     for (project, kind, day, author, task), wanted in groups.items():
-        where = "project_id = ? AND kind = ? AND author = ? AND at_us >= ? AND at_us < ?"
+        where = "project_id = ? AND kind IN (?, 'cleaned') AND author = ? AND at_us >= ? AND at_us < ?"
         values: list[Any] = [project, kind, author, day * DAY_US, (day + 1) * DAY_US]
         if task is not None:
             where += " AND task_id = ?"

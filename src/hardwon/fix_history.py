@@ -1,0 +1,79 @@
+"""The tables of fix history, read: for whoever knows them by their integer ids and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from hardwon import limits
+from hardwon.fields import parse_time
+from hardwon.intake import whole_number
+from hardwon.learn.fix_rows import FixRow
+from hardwon.learn.lessons import signature_keys
+from hardwon.model import Issue
+from hardwon.recall.filters import Filters
+from hardwon.store.fix_tables import CountedStrategy, Learned, PatternRow
+from hardwon.store.place import DEFAULT_PROJECT
+from hardwon.store.sqlite import SqliteStore
+
+__all__ = ["CountedStrategy", "FixHistory", "FixRow", "Learned", "PatternRow"]
+
+_BEST_FIRST = "fix_success DESC, verification_success DESC, timestamp DESC"
+
+
+class FixHistory:
+    """Rows of `fix_history` and what the tables beside it know."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    def id_of(self, record_id: str) -> int | None:
+        """The number of a fix; None where there is no such fix."""
+        with self._store.fix_tables() as tables:
+            return tables.id_of(record_id)
+
+    def record_id(self, fix_id: int) -> str | None:
+        """The id of the record behind a number."""
+        with self._store.fix_tables() as tables:
+            return tables.record_id(fix_id)
+
+    def row(self, fix_id: int) -> FixRow | None:
+        with self._store.fix_tables() as tables:
+            return next(tables.rows("id = ?", (fix_id,), "id", 1), None)
+
+    def similar(self, issue: Issue, limit: int) -> tuple[list[FixRow], list[FixRow], list[FixRow]]:
+        """Earlier attempts at the same issue (by either signature), at issues of the same model and type, and of the same type
+        on any model: verified ones first, then applied ones, then the newest."""
+        limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        found = self._store.by_key(DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX)
+        with self._store.fix_tables() as tables:
+            numbers = [number for each in found if (number := tables.id_of(each.id)) is not None]
+            exact = [row for number in numbers for row in tables.rows("id = ?", (number,), "id", 1)]
+            exact.sort(key=lambda row: (row.fix_success, row.verification_success, row.timestamp), reverse=True)
+            model, issue_type = (issue.model, issue.issue_type), (issue.issue_type,)
+            of_model = list(tables.rows("model_name = ? AND issue_type = ?", model, _BEST_FIRST, limit))
+            return exact[:limit], of_model, list(tables.rows("issue_type = ?", issue_type, _BEST_FIRST, limit))
+
+    def recent(self, since: datetime | str | None = None, limit: int = 100, model: str | None = None) -> list[FixRow]:
+        """The newest attempts, all of them or those of one model."""
+        limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
+        conditions, values = ["timestamp >= ?"], ["" if since is None else _text(parse_time(since))]
+        if model is not None:
+            conditions.append("model_name = ?")
+            values.append(model)
+        with self._store.fix_tables() as tables:
+            return list(tables.rows(" AND ".join(conditions), values, "timestamp DESC", limit))
+
+    def all(self) -> Iterator[FixRow]:
+        """Every row, oldest first, as of one instant."""
+        with self._store.fix_tables() as tables:
+            yield from tables.rows("true", (), "id", -1)
+
+    def learned(self) -> Learned:
+        """What works, and what does not, by issue type and model."""
+        with self._store.fix_tables() as tables:
+            return tables.learned()
+
+
+def _text(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,142 @@
+"""A fix as the tables of fix history show it, and what they count of it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.learn.lessons import APPLIED, FAILED, SUCCEEDED, recorded_signature, strategy_key
+from hardwon.learn.signatures import fix_history_signature
+from hardwon.model import Cleaned, Fix, Record
+
+_NO_SYSTEM_INFO: Final = "{}"
+
+
+class FixRow(NamedTuple):
+    """The columns of `fix_history`, in their order. Commands and system information are JSON."""
+
+    id: int
+    timestamp: str
+    model_name: str
+    issue_type: str
+    issue_signature: str
+    description: str
+    fixer_type: str
+    claude_analysis: str
+    fix_commands: str
+    fix_success: int
+    verification_success: int
+    execution_time_seconds: float | None
+    system_info: str
+    notes: str | None
+
+
+class FixEntry(NamedTuple):
+    """What the tables need of one fix. `shown` is its row but for the id; None where only its counts are left."""
+
+    shown: tuple[str | int | float | None, ...] | None
+    pattern: str
+    signature: str
+    model: str
+    issue_type: str
+    strategy: str
+    level: int
+    timestamp: str
+
+
+def entry_of(record: Record) -> FixEntry | None:
+    """None for what is no fix."""
+    if isinstance(record, Fix):
+        signature = document_signature(record)
+        at, issue = _timestamp(record), record.issue
+        return FixEntry(
+            shown=_shown(record, at, signature),
+            pattern=pattern_name(record, signature),
+            signature=signature,
+            model=issue.model,
+            issue_type=issue.issue_type,
+            strategy=strategy_key(record),
+            level=level_of(record),
+            timestamp=at,
+        )
+    if isinstance(record, Cleaned):
+        at = _timestamp(record)
+        return FixEntry(
+            None, record.pattern, record.signature, record.model, record.issue_type, record.strategy, record.level, at
+        )
+    return None
+
+
+def level_of(fix: Fix) -> int:
+    return SUCCEEDED if fix.succeeded else APPLIED if fix.fix_success else FAILED
+
+
+def document_signature(fix: Fix) -> str:
+    """By the fix-history document's formula; of a fix from an older database the one it had there."""
+    return recorded_signature(fix) or fix_history_signature(fix.issue)
+
+
+def pattern_name(fix: Fix, signature: str) -> str:
+    """For people, and for every signature another."""
+    family = fix.issue.model.split(":")[0]
+    return f"{fix.issue.issue_type}{f' on {family}' if family else ''} [{signature}]"
+
+
+def shortened(entry: FixEntry) -> FixEntry:
+    """As it is shown when its details were packed away."""
+    if entry.shown is None:
+        return entry
+    row = FixRow(0, *entry.shown)  # type: ignore[arg-type]  # the values are those of a row
+    most = limits.COMPRESSED_TEXT_CHARS
+    short = row._replace(
+        description=row.description[:most],
+        claude_analysis=row.claude_analysis[:most],
+        fix_commands=row.fix_commands if len(row.fix_commands) <= most else json.dumps([_first_command(row)[:most]]),
+        system_info=_NO_SYSTEM_INFO,
+        notes=None if row.notes is None else row.notes[:most],
+    )
+    return entry._replace(shown=tuple(short)[1:])
+
+
+def summary_of(fix: Fix) -> str:
+    """What a fix is still found by when its details were packed away."""
+    said = (fix.issue.description, fix.analysis, *fix.fix_commands[:1])
+    return "\n".join(
+        (fix.issue.model, fix.issue.issue_type, fix.fixer_type, *(text[: limits.COMPRESSED_TEXT_CHARS] for text in said))
+    )
+
+
+def strategy_text(commands: list[str], analysis: str) -> str:
+    """What was done, on one line: the commands, else the analysis."""
+    said = " && ".join(" ".join(command.split()) for command in commands if command.strip()) or " ".join(analysis.split())
+    return said[: limits.LESSON_CHARS_MAX]
+
+
+def _first_command(row: FixRow) -> str:
+    commands: list[str] = json.loads(row.fix_commands)
+    return commands[0]
+
+
+def _timestamp(record: Record) -> str:
+    """Always as long, and in UTC, so that times sort as text."""
+    return record.metadata.context.timestamp.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _shown(fix: Fix, at: str, signature: str) -> tuple[str | int | float | None, ...]:
+    return (
+        at,
+        fix.issue.model,
+        fix.issue.issue_type,
+        signature,
+        fix.issue.description,
+        fix.fixer_type,
+        fix.analysis,
+        json.dumps(fix.fix_commands, ensure_ascii=False),
+        int(fix.fix_success),
+        int(fix.verification_success),
+        fix.execution_time_seconds,
+        json.dumps(fix.system_info, ensure_ascii=False) if fix.system_info else _NO_SYSTEM_INFO,
+        fix.notes,
+    )

@@ -1,0 +1,446 @@
+"""The tables of fix history: `fix_history`, `issue_patterns` and `model_characteristics`, as any SQLite client can read them.
+
+They show the fixes of the default project that count: not those that are archived, and not those of a source that was rolled
+back. They are derived like everything but records and events, in the transaction that changes those. Fixes that left the
+history have no row any more and are still counted. What is counted is sums, so adding and taking back commute; texts
+(a best fix, effective fixes) are looked up again where a sum changed.
+
+Anybody else's write is refused by triggers, unless `fix_guard` says that it is ours: it does so only inside of a transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import apsw
+
+from hardwon import limits
+from hardwon.errors import DamagedError
+from hardwon.fields import from_us
+from hardwon.learn.canonical import canonical
+from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text
+from hardwon.learn.lessons import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
+from hardwon.store import tallies
+from hardwon.store.contract import Stored
+from hardwon.store.packing import is_packed, plain_body
+from hardwon.store.place import DEFAULT_PROJECT
+from hardwon.store.rows import original_of
+
+COLUMNS: Final = ", ".join(FixRow._fields)
+COUNTED_KINDS: Final = "('fix', 'cleaned')"
+_BATCH_RECORDS: Final = 1_000
+_WORDED_FROM: Final = 20  # strategies whose words are looked for; of some none may be left
+_TABLES: Final = ("fix_history", "issue_patterns", "model_characteristics", "fix_count")
+_FRESH: Final = "temp.fresh_"
+
+Numbered = tuple[int, FixEntry]
+"""A fix with its row number, which is its id in the tables."""
+
+
+class PatternRow(NamedTuple):
+    """The columns of `issue_patterns` but for the id."""
+
+    pattern_name: str
+    issue_signature: str
+    success_count: int
+    failure_count: int
+    best_fix: str | None
+    last_seen: str
+    confidence_score: float
+
+
+class CountedStrategy(NamedTuple):
+    """Something that was done about an issue, on one line; how often it was tried, and verified to work."""
+
+    text: str
+    attempts: int
+    verified: int
+
+
+class Learned(NamedTuple):
+    """What the tables know, the most successful, or most frequent, first: by issue type what worked and what never did, by
+    model what worked and its issues (type, attempts, verified), and the patterns."""
+
+    strategies: dict[str, list[CountedStrategy]]
+    failures: dict[str, list[CountedStrategy]]
+    tips: dict[str, list[CountedStrategy]]
+    issues: dict[str, list[tuple[str, int, int]]]
+    patterns: list[PatternRow]
+
+
+class FixTables:
+    """The tables of one file, or, to check them, fresh ones beside them."""
+
+    def __init__(self, connection: apsw.Connection, prefix: str = "main.") -> None:
+        self._connection = connection
+        self._run = connection.execute
+        self._prefix = prefix
+        self._words: dict[str, tuple[list[str], str] | None] = {}
+
+    # --- keeping them current -----------------------------------------------------------------------------------------
+
+    def add(self, entries: Sequence[Numbered]) -> None:
+        """Fixes that count from now on."""
+        if entries:
+            self._open()
+            self._show(entries)
+            self._count(entries, 1)
+            self._close()
+
+    def take_out(self, entries: Sequence[Numbered]) -> None:
+        """Fixes that count no longer. Their records show it already."""
+        if entries:
+            self._open()
+            self._hide(seq for seq, _ in entries)
+            self._count(entries, -1)
+            self._close()
+
+    def change(self, seq: int, entry: FixEntry) -> None:
+        """A fix that counts is shown otherwise, or no longer; it counts as before."""
+        self._open()
+        self._hide([seq])
+        self._show([(seq, entry)])
+        self._close()
+
+    def counting(self, entries: Iterable[tuple[int, str, str, FixEntry]]) -> list[Numbered]:
+        """Those (row number, author, status, entry) that count."""
+        left_out = self._left_out()
+        return [(seq, entry) for seq, author, status, entry in entries if status != "archived" and author not in left_out]
+
+    def follow_rollbacks(self) -> None:
+        """After a rollback, or after one was taken back: the sources that count are others."""
+        before, now = self._left_out(), tallies.rolled_back(self._connection, DEFAULT_PROJECT)
+        for author in sorted(now - before):
+            self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
+            for batch in self._batches("author = ?", (author,)):
+                self.take_out(batch)
+        for author in sorted(before - now):
+            self._run("DELETE FROM fix_left_out WHERE author = ?", (author,))
+            for batch in self._batches("author = ?", (author,)):
+                self.add(batch)
+
+    def refill(self) -> None:
+        """Derives everything again."""
+        self._open()
+        for table in _TABLES:
+            self._run(f"DELETE FROM {self._prefix}{table}")
+        self._run("DELETE FROM fix_left_out")
+        for author in tallies.rolled_back(self._connection, DEFAULT_PROJECT):
+            self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
+        self._fill()
+        self._close()
+
+    def _fill(self) -> None:
+        for batch in self._batches("author NOT IN (SELECT author FROM main.fix_left_out)", ()):
+            self._show(batch)
+            self._count(batch, 1)
+
+    def _open(self) -> None:
+        self._words = {}
+        if self._prefix == "main.":
+            self._run("UPDATE fix_guard SET open = 1")
+
+    def _close(self) -> None:
+        if self._prefix == "main.":
+            self._run("UPDATE fix_guard SET open = 0")
+
+    def _left_out(self) -> set[str]:
+        return {author for (author,) in self._run("SELECT author FROM main.fix_left_out")}
+
+    def _batches(self, where: str, values: tuple[Any, ...]) -> Iterator[list[Numbered]]:
+        """The fixes of the default project that are not archived and pass a condition."""
+        sql = (
+            "SELECT seq, id, kind, at_us, body, digest, validation FROM main.record "
+            f"WHERE project_id = '{DEFAULT_PROJECT}' AND kind IN {COUNTED_KINDS} AND status <> 'archived' AND {where} "
+            "ORDER BY seq"
+        )
+        found = self._entries(self._run(sql, values))
+        while batch := list(islice(found, _BATCH_RECORDS)):
+            yield batch
+
+    def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Numbered]:
+        for seq, *stored in rows:
+            try:
+                entry = entry_of(original_of(Stored(*stored)))
+            except DamagedError:  # doctor names it
+                continue
+            if entry:
+                yield seq, shortened(entry) if is_packed(stored[3]) else entry
+
+    # --- rows and sums ------------------------------------------------------------------------------------------------
+
+    def _show(self, entries: Iterable[Numbered]) -> None:
+        marks = ", ".join("?" * len(FixRow._fields))
+        self._connection.executemany(
+            f"INSERT INTO {self._prefix}fix_history ({COLUMNS}) VALUES ({marks})",
+            [(seq, *entry.shown) for seq, entry in entries if entry.shown is not None],
+        )
+
+    def _hide(self, numbers: Iterable[int]) -> None:
+        self._connection.executemany(f"DELETE FROM {self._prefix}fix_history WHERE id = ?", [(seq,) for seq in numbers])
+
+    def _count(self, entries: Sequence[Numbered], sign: int) -> None:
+        sums: dict[tuple[str, str, str], list[int]] = {}
+        patterns: dict[tuple[str, str], list[Any]] = {}
+        models: dict[str, str] = {}
+        for _, entry in entries:
+            applied, verified = sign * (entry.level >= APPLIED), sign * (entry.level == SUCCEEDED)
+            for place in _places(entry):
+                add_to(sums, place, sign, applied, verified)
+            pattern = patterns.setdefault((entry.pattern, entry.signature), [0, 0, ""])
+            pattern[0 if verified else 1] += sign
+            pattern[2] = max(pattern[2], entry.timestamp)
+            models[entry.model] = max(models.get(entry.model, ""), entry.timestamp)
+        self._add_sums(sums)
+        self._add_patterns(patterns, sign)
+        succeeded = {entry.pattern for _, entry in entries if entry.level == SUCCEEDED}
+        for name in sorted(succeeded):
+            self._run(
+                f"UPDATE {self._prefix}issue_patterns SET best_fix = ? WHERE pattern_name = ?", (self._best_fix(name), name)
+            )
+        for model, at in sorted(models.items()):
+            self._characterise(model, at, newest=sign < 0)
+
+    def _add_sums(self, sums: dict[tuple[str, str, str], list[int]]) -> None:
+        table = f"{self._prefix}fix_count"
+        self._connection.executemany(
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope, key, item) DO UPDATE SET "
+            "attempts = attempts + excluded.attempts, applied = applied + excluded.applied, "
+            "verified = verified + excluded.verified",
+            [(*place, *figures) for place, figures in sorted(sums.items())],
+        )
+        gone = [place for place, (attempts, _, _) in sums.items() if attempts < 0]
+        self._connection.executemany(f"DELETE FROM {table} WHERE scope = ? AND key = ? AND item = ? AND attempts <= 0", gone)
+
+    def _add_patterns(self, patterns: dict[tuple[str, str], list[Any]], sign: int) -> None:
+        table = f"{self._prefix}issue_patterns"
+        self._connection.executemany(
+            f"INSERT INTO {table} (pattern_name, issue_signature, success_count, failure_count, last_seen, confidence_score) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, min(1.0, (?3 + ?4) / 10.0)) ON CONFLICT (pattern_name) DO UPDATE SET "
+            "success_count = success_count + excluded.success_count, failure_count = failure_count + excluded.failure_count, "
+            "last_seen = max(last_seen, excluded.last_seen), confidence_score = min(1.0, "
+            "(success_count + excluded.success_count + failure_count + excluded.failure_count) / 10.0)",
+            [(*names, *figures) for names, figures in sorted(patterns.items())],
+        )
+        if sign < 0:
+            for name, signature in sorted(patterns):
+                self._run(f"DELETE FROM {table} WHERE pattern_name = ? AND success_count + failure_count <= 0", (name,))
+                if self._connection.changes() == 0:
+                    last = self._last_of_pattern(name, signature)
+                    self._run(f"UPDATE {table} SET last_seen = ? WHERE pattern_name = ?", (last, name))
+
+    def _last_of_pattern(self, name: str, signature: str) -> str:
+        sql = (
+            f"SELECT r.seq FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
+            f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND k.key IN (?, ?) AND r.kind IN {COUNTED_KINDS} "
+            "AND r.status <> 'archived' AND r.author NOT IN (SELECT author FROM main.fix_left_out) ORDER BY r.at_us DESC"
+        )
+        numbers = self._run(sql, (f"signature:{signature}", cleaned_key(signature))).fetchall()
+        whole = "SELECT seq, id, kind, at_us, body, digest, validation FROM main.record WHERE seq = ?"
+        found = self._entries(row for number in numbers for row in self._run(whole, number))
+        return next((entry.timestamp for _, entry in found if entry.pattern == name), "")
+
+    def _last_of_model(self, model: str) -> str:
+        sql = (
+            f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND model = ? "
+            f"AND kind IN {COUNTED_KINDS} AND status <> 'archived' AND author NOT IN (SELECT author FROM main.fix_left_out)"
+        )
+        last_us: int | None = self._run(sql, (model,)).get
+        return "" if last_us is None else from_us(last_us).isoformat(timespec="microseconds")
+
+    # --- what is said about them --------------------------------------------------------------------------------------
+
+    def _best_fix(self, pattern: str) -> str | None:
+        for strategy, _, verified in self._top("pattern", pattern, _WORDED_FROM):
+            words = self._words_of(strategy)
+            if words:
+                commands, analysis = words
+                return json.dumps({"fix_commands": commands, "analysis": analysis, "verified": verified}, ensure_ascii=False)
+        return None
+
+    def _characterise(self, model: str, at: str, *, newest: bool) -> None:
+        """`newest`: of its fixes one went, so which one is the newest is looked up."""
+        table = f"{self._prefix}model_characteristics"
+        counts = f"FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ?"
+        attempts, applied, verified = self._run(f"SELECT sum(attempts), sum(applied), sum(verified) {counts}", (model,)).get
+        if not attempts:
+            self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
+            return
+        common = f"SELECT item {counts} ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
+        issues = [item for (item,) in self._run(common, (model,))]
+        fixes = [each.text for each in self._worded("model", model)]
+        last = self._last_of_model(model) if newest else at
+        notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
+        self._run(
+            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (model_name) DO UPDATE SET "
+            "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = ?5, "
+            f"last_updated = {'?6' if newest else 'max(last_updated, ?6)'}, performance_notes = ?7",
+            (model, attempts, verified / attempts, _as_json(issues), _as_json(fixes), last, notes),
+        )
+
+    def _top(self, scope: str, key: str, limit: int) -> list[tuple[str, int, int]]:
+        """Strategies that were verified to work, the most often first."""
+        sql = (
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = ? AND key = ? AND verified > 0 "
+            "ORDER BY verified DESC, attempts, item LIMIT ?"
+        )
+        return _counted(self._run(sql, (scope, key, limit)))
+
+    def _never_worked(self, issue_type: str, limit: int) -> list[tuple[str, int, int]]:
+        sql = (
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'type' AND key = ? AND verified = 0 "
+            "ORDER BY attempts DESC, item LIMIT ?"
+        )
+        return _counted(self._run(sql, (issue_type, limit)))
+
+    def _worded(self, scope: str, key: str) -> list[CountedStrategy]:
+        return self._in_words(self._top(scope, key, _WORDED_FROM))
+
+    def _in_words(self, found: Iterable[tuple[str, int, int]]) -> list[CountedStrategy]:
+        worded: list[CountedStrategy] = []
+        for strategy, attempts, verified in found:
+            words = self._words_of(strategy)
+            text = strategy_text(*words) if words else ""
+            if text and len(worded) < limits.FIXES_LISTED_MAX:
+                worded.append(CountedStrategy(text, attempts, verified))
+        return worded
+
+    def _words_of(self, strategy: str) -> tuple[list[str], str] | None:
+        """The commands, else the analysis, of the newest fix that did this."""
+        if strategy not in self._words:
+            sql = (
+                f"SELECT r.body FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
+                f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND k.key = ? AND r.kind IN {COUNTED_KINDS} "
+                "AND r.status <> 'archived' AND r.author NOT IN (SELECT author FROM main.fix_left_out) "
+                "ORDER BY k.seq DESC LIMIT 1"
+            )
+            body: str | None = self._run(sql, (same_strategy_key(strategy),)).get
+            self._words[strategy] = _did(body) if body else None
+        return self._words[strategy]
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def rows(self, where: str, values: Sequence[Any], order: str, limit: int) -> Iterator[FixRow]:
+        """Of our own conditions and orders; what the caller gave is bound."""
+        sql = f"SELECT {COLUMNS} FROM main.fix_history WHERE {where} ORDER BY {order} LIMIT ?"
+        for row in self._run(sql, (*values, limit)):
+            yield FixRow(*row)
+
+    def id_of(self, record_id: str) -> int | None:
+        sql = f"SELECT seq FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND id = ? AND kind = 'fix'"
+        number: int | None = self._run(sql, (record_id,)).get
+        return number
+
+    def record_id(self, fix_id: int) -> str | None:
+        sql = f"SELECT id FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND seq = ? AND kind = 'fix'"
+        found: str | None = self._run(sql, (fix_id,)).get
+        return found
+
+    def learned(self) -> Learned:
+        """Bounded in everything: the most frequent names, and of each the first few."""
+        types, models = self._most_frequent("type_of"), self._most_frequent("issue")
+        patterns = self._run(
+            f"SELECT {', '.join(PatternRow._fields)} FROM main.issue_patterns ORDER BY success_count + failure_count DESC, "
+            f"pattern_name LIMIT {limits.KNOWN_NAMES_MAX}"
+        )
+        return Learned(
+            strategies={name: found for name in types if (found := self._worded("type", name))},
+            failures={name: found for name in types if (found := self._in_words(self._never_worked(name, _WORDED_FROM)))},
+            tips={name: found for name in models if (found := self._worded("model", name))},
+            issues={name: self._issues_of(name) for name in models},
+            patterns=[PatternRow(*row) for row in patterns],
+        )
+
+    def _most_frequent(self, scope: str) -> list[str]:
+        sql = (
+            "SELECT key FROM main.fix_count WHERE scope = ? GROUP BY key ORDER BY sum(attempts) DESC, key "
+            f"LIMIT {limits.KNOWN_NAMES_MAX}"
+        )
+        return [key for (key,) in self._run(sql, (scope,))]
+
+    def _issues_of(self, model: str) -> list[tuple[str, int, int]]:
+        sql = (
+            "SELECT item, attempts, verified FROM main.fix_count WHERE scope = 'issue' AND key = ? "
+            f"ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
+        )
+        return _counted(self._run(sql, (model,)))
+
+    # --- checking -----------------------------------------------------------------------------------------------------
+
+    def count_differing(self) -> int:
+        """How many rows are not what the records say. Texts of a strategy may differ in what makes no other strategy of it."""
+        fresh = FixTables(self._connection, _FRESH)
+        for table in _TABLES:
+            self._run(f"DROP TABLE IF EXISTS {_FRESH}{table}").fetchall()
+            definition: str = self._run("SELECT sql FROM main.sqlite_schema WHERE name = ?", (table,)).get
+            copied = definition.replace(f"CREATE TABLE {table}", f"CREATE TABLE {_FRESH}{table}", 1)
+            self._run(copied.replace(" AUTOINCREMENT", "")).fetchall()
+        fresh._fill()
+        differing = sum(self._differing(table) for table in _TABLES)
+        rolled_back = tallies.rolled_back(self._connection, DEFAULT_PROJECT)
+        for table in _TABLES:
+            self._run(f"DROP TABLE {_FRESH}{table}").fetchall()
+        return differing + len(self._left_out() ^ rolled_back)
+
+    def _differing(self, table: str) -> int:
+        columns, texts = _COMPARED[table]
+        kept, fresh = (f"SELECT {columns} FROM {prefix}{table}" for prefix in ("main.", _FRESH))
+        one = self._run(f"SELECT * FROM ({kept} EXCEPT {fresh})").fetchall()
+        other = self._run(f"SELECT * FROM ({fresh} EXCEPT {kept})").fetchall()
+        if not texts:
+            return len(one) + len(other)
+        return len({_without_wording(row, texts) for row in one} ^ {_without_wording(row, texts) for row in other})
+
+
+_COMPARED: Final[dict[str, tuple[str, tuple[int, ...]]]] = {
+    "fix_history": (COLUMNS, ()),
+    "issue_patterns": (", ".join(PatternRow._fields), (PatternRow._fields.index("best_fix"),)),
+    "model_characteristics": (
+        "model_name, total_tests, success_rate, common_issues, effective_fixes, last_updated, performance_notes",
+        (4,),
+    ),
+    "fix_count": ("scope, key, item, attempts, applied, verified", ()),
+}
+
+
+def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
+    """What a fix is counted under: for its model the issue type, for the type its strategy; and where it succeeded, for the
+    model and the pattern its strategy."""
+    yield "issue", entry.model, entry.issue_type
+    yield "type_of", entry.issue_type, ""
+    if entry.strategy:
+        yield "type", entry.issue_type, entry.strategy
+        if entry.level == SUCCEEDED:
+            yield "model", entry.model, entry.strategy
+            yield "pattern", entry.pattern, entry.strategy
+
+
+def add_to(sums: dict[tuple[str, str, str], list[int]], place: tuple[str, str, str], *figures: int) -> None:
+    known = sums.get(place)
+    sums[place] = list(figures) if known is None else [one + other for one, other in zip(known, figures, strict=True)]
+
+
+def _did(body: str) -> tuple[list[str], str] | None:
+    """What a fix did, as far as its strategy tells it from others. None where it cannot be read."""
+    try:
+        said = json.loads(plain_body(body))
+    except (ValueError, KeyError):
+        return None
+    given = (" ".join(command.split())[: limits.LESSON_CHARS_MAX] for command in said.get("fix_commands", ()))
+    commands = list(islice(filter(None, given), limits.FIXES_LISTED_MAX))
+    return commands, "" if commands else " ".join(said.get("analysis", "").split())[: limits.LESSON_CHARS_MAX]
+
+
+def _counted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[str, int, int]]:
+    return [(item, attempts, verified) for item, attempts, verified in rows]
+
+
+def _as_json(values: Sequence[str]) -> str:
+    return json.dumps(values, ensure_ascii=False)
+
+
+def _without_wording(row: tuple[Any, ...], texts: tuple[int, ...]) -> tuple[Any, ...]:
+    return tuple(canonical(value) if place in texts and value else value for place, value in enumerate(row))

@@ -1,0 +1,364 @@
+"""The tables of fix history: current whatever happens to records, readable by any client, written by nobody else."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardwon import Fix, Issue, Memory
+from hardwon.errors import PlaceError
+from hardwon.learn.fix_rows import FixRow
+from hardwon.learn.signatures import fix_history_signature
+from hardwon.model import Cleaned
+from logs import fixes
+from strategies import at
+
+COLUMNS = {
+    "fix_history": {
+        "id": "INTEGER",
+        "timestamp": "TEXT",
+        "model_name": "TEXT",
+        "issue_type": "TEXT",
+        "issue_signature": "TEXT",
+        "description": "TEXT",
+        "fixer_type": "TEXT",
+        "claude_analysis": "TEXT",
+        "fix_commands": "TEXT",
+        "fix_success": "BOOLEAN",
+        "verification_success": "BOOLEAN",
+        "execution_time_seconds": "REAL",
+        "system_info": "TEXT",
+        "notes": "TEXT",
+    },
+    "issue_patterns": {
+        "id": "INTEGER",
+        "pattern_name": "TEXT",
+        "issue_signature": "TEXT",
+        "success_count": "INTEGER",
+        "failure_count": "INTEGER",
+        "best_fix": "TEXT",
+        "last_seen": "TEXT",
+        "confidence_score": "REAL",
+    },
+    "model_characteristics": {
+        "model_name": "TEXT",
+        "total_tests": "INTEGER",
+        "success_rate": "REAL",
+        "common_issues": "TEXT",
+        "effective_fixes": "TEXT",
+        "last_updated": "TEXT",
+        "performance_notes": "TEXT",
+    },
+}
+LEADING = {
+    "idx_fix_history_timestamp": ["timestamp"],
+    "idx_fix_history_model": ["model_name"],
+    "idx_fix_history_issue_type": ["issue_type"],
+    "idx_fix_history_signature": ["issue_signature"],
+    "idx_fix_history_fixer_type": ["fixer_type"],
+    "idx_fix_history_success": ["fix_success", "verification_success"],
+}
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory(tmp_path / "ai_memory.db", clock=lambda: at(10**6)) as opened:
+        yield opened
+
+
+def asked(memory: Memory, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    """By the SQLite that Python brings along, as anybody else's program would."""
+    with closing(sqlite3.connect(f"file:{memory.location}?mode=ro", uri=True)) as other:
+        return other.execute(sql, values).fetchall()
+
+
+def a_fix(memory: Memory, **changes: Any) -> Fix:
+    given: dict[str, Any] = {
+        "issue": {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "no answer"},
+        "fix_success": True,
+        "verification_success": True,
+        "analysis": "needs more time",
+        "fix_commands": ["ollama pull  qwen2.5:7b"],
+        "system_info": {"os": "Linux"},
+        "execution_time_seconds": 2.5,
+        "author": "claude",
+    }
+    return memory.record_fix(**{**given, **changes})
+
+
+def test_the_tables_have_the_documented_columns(memory: Memory) -> None:
+    for table, columns in COLUMNS.items():
+        found = asked(memory, f"SELECT name, type FROM pragma_table_info('{table}')")
+        assert dict(found) == columns
+        assert [name for name, _ in found] == list(columns)
+    for index, leading in LEADING.items():
+        names = [name for (name,) in asked(memory, f"SELECT name FROM pragma_index_info('{index}')")]
+        assert names[: len(leading)] == leading
+
+
+def test_a_fix_is_a_row_at_once(memory: Memory) -> None:
+    fix = a_fix(memory, notes="fine")
+    (row,) = asked(memory, "SELECT * FROM fix_history")
+    assert FixRow(*row) == FixRow(
+        id=1,
+        timestamp=fix.metadata.context.timestamp.isoformat(timespec="microseconds"),
+        model_name="qwen2.5:7b",
+        issue_type="TIMEOUT",
+        issue_signature=fix_history_signature(fix.issue),
+        description="no answer",
+        fixer_type="claude",
+        claude_analysis="needs more time",
+        fix_commands='["ollama pull  qwen2.5:7b"]',
+        fix_success=1,
+        verification_success=1,
+        execution_time_seconds=2.5,
+        system_info='{"os": "Linux"}',
+        notes="fine",
+    )
+    ((name, signature, good, bad, best, _, confidence),) = asked(
+        memory,
+        "SELECT pattern_name, issue_signature, success_count, failure_count, best_fix, last_seen, confidence_score "
+        "FROM issue_patterns",
+    )
+    assert (name, signature, good, bad, confidence) == (f"TIMEOUT on qwen2.5 [{signature}]", row[4], 1, 0, 0.1)
+    assert json.loads(best) == {"fix_commands": ["ollama pull qwen2.5:7b"], "analysis": "", "verified": 1}
+    ((model, tests, rate, issues, effective, _, _),) = asked(memory, "SELECT * FROM model_characteristics")
+    assert (model, tests, rate) == ("qwen2.5:7b", 1, 1.0)
+    assert json.loads(issues) == ["TIMEOUT"]
+    assert json.loads(effective) == ["ollama pull qwen2.5:7b"]
+
+
+def test_applied_is_no_success(memory: Memory) -> None:
+    a_fix(memory, verification_success=False)
+    assert asked(memory, "SELECT success_count, failure_count, best_fix FROM issue_patterns") == [(0, 1, None)]
+    assert asked(memory, "SELECT success_rate, effective_fixes FROM model_characteristics") == [(0.0, "[]")]
+
+
+def test_the_best_fix_is_the_one_that_worked_most_often(memory: Memory) -> None:
+    for command in ("a", "b", "b", "c"):
+        a_fix(memory, fix_commands=[command])
+    ((best,),) = asked(memory, "SELECT best_fix FROM issue_patterns")
+    assert json.loads(best)["fix_commands"] == ["b"]
+    ((effective,),) = asked(memory, "SELECT effective_fixes FROM model_characteristics")
+    assert json.loads(effective)[0] == "b"
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+@pytest.mark.parametrize("change", ["INSERT INTO {} DEFAULT VALUES", "UPDATE {} SET rowid = rowid", "DELETE FROM {}"])
+def test_nobody_else_writes_them(memory: Memory, table: str, change: str) -> None:
+    a_fix(memory)
+    with closing(sqlite3.connect(memory.location)) as other:
+        before = other.execute(f"SELECT * FROM {table}").fetchall()
+        with pytest.raises(sqlite3.Error, match=f"{table} is kept by Hardwon"):
+            other.execute(change.format(table))
+        other.rollback()
+        assert other.execute(f"SELECT * FROM {table}").fetchall() == before
+    a_fix(memory)
+    assert memory.doctor().ok
+
+
+def test_a_write_that_fails_leaves_them_locked(memory: Memory) -> None:
+    fix = a_fix(memory)
+    with pytest.raises(ValueError, match="in the middle"), memory._store.write() as writer:
+        writer.erase("default", [fix.id], [])
+        raise ValueError("in the middle")
+    assert asked(memory, "SELECT open FROM fix_guard") == [(0,)]
+    assert asked(memory, "SELECT count(*) FROM fix_history") == [(1,)]
+
+
+def test_other_projects_are_not_shown(tmp_path: Path) -> None:
+    with Memory(tmp_path / "ai_memory.db", project="other") as other:
+        a_fix(other)
+        assert asked(other, "SELECT count(*) FROM fix_history") == [(0,)]
+        with pytest.raises(PlaceError, match="'default'"):
+            _ = other.fix_history
+
+
+def test_no_id_is_given_out_twice(memory: Memory) -> None:
+    first = memory.fix_history.id_of(a_fix(memory).id)
+    last = a_fix(memory)
+    number = memory.fix_history.id_of(last.id)
+    memory.forget(last.id)
+    memory.record_fact("something else", "error")
+    third = memory.fix_history.id_of(a_fix(memory).id)
+    assert first is not None
+    assert number is not None
+    assert third is not None
+    assert first < number < third
+    assert memory.fix_history.row(number) is None
+
+
+def test_common_questions_are_answered_by_an_index_alone(memory: Memory) -> None:
+    a_fix(memory)
+    for sql in (
+        "SELECT fixer_type, count(*), sum(fix_success = 1 AND verification_success = 1) FROM fix_history GROUP BY fixer_type",
+        "SELECT model_name, date(timestamp), count(*), avg(fix_success) FROM fix_history "
+        "WHERE timestamp > datetime('now', '-30 days') GROUP BY model_name, date(timestamp)",
+        "SELECT issue_type, count(*), avg(execution_time_seconds), sum(fix_success) FROM fix_history GROUP BY issue_type",
+        "SELECT count(*) FROM fix_history WHERE fixer_type = 'qwen'",
+    ):
+        plan = " ".join(str(step[3]) for step in asked(memory, f"EXPLAIN QUERY PLAN {sql}"))
+        assert "COVERING INDEX idx_fix_history" in plan, plan
+
+
+def test_damaged_tables_are_noticed_and_mended(memory: Memory) -> None:
+    for number in range(3):
+        a_fix(memory, fix_commands=[f"try {number}"])
+    untouched = [asked(memory, f"SELECT * FROM {table}") for table in COLUMNS]
+    with closing(apsw.Connection(memory.location)) as other:
+        other.execute("UPDATE fix_guard SET open = 1")
+        other.execute("DELETE FROM fix_history WHERE id = 2")
+        other.execute("UPDATE issue_patterns SET success_count = 9")
+        other.execute("UPDATE fix_guard SET open = 0")
+    assert not memory.doctor().ok
+    memory.rebuild()
+    assert memory.doctor().ok
+    assert [
+        row[1:] if table == "issue_patterns" else row for table in COLUMNS for row in asked(memory, f"SELECT * FROM {table}")
+    ] == [row[1:] if table == "issue_patterns" else row for table, rows in zip(COLUMNS, untouched, strict=True) for row in rows]
+
+
+def test_a_file_of_an_older_version_gets_them(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        a_fix(memory)
+        location = memory.location
+        rows = asked(memory, "SELECT * FROM fix_history")
+    with closing(apsw.Connection(location)) as other:
+        for table in (*COLUMNS, "fix_count", "fix_left_out", "fix_guard"):
+            other.execute(f"DROP TABLE {table}")
+        other.execute("DELETE FROM record_key")
+        other.pragma("user_version", 4)
+    with Memory(location) as memory:
+        assert asked(memory, "SELECT * FROM fix_history") == rows
+        assert memory.doctor().ok, str(memory.doctor())
+
+
+# --- whatever happens ---------------------------------------------------------------------------------------------------
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [
+                "add",
+                "add",
+                "forget",
+                "archive",
+                "verify",
+                "rollback",
+                "undo",
+                "cleanup",
+                "compress",
+                "compact",
+                "credit",
+                "merge",
+            ]
+        ),
+        st.integers(0, 30),
+        fixes,
+    ),
+    min_size=4,
+    max_size=25,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(steps)
+def test_whatever_happens_the_tables_say_what_the_records_say(done: list[tuple[str, int, Fix]]) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory(Path(folder) / "one.db", clock=lambda: at(0) + timedelta(days=3)) as memory,
+        Memory(Path(folder) / "other.db", clock=lambda: at(0) + timedelta(days=3)) as other,
+    ):
+        for what, number, fix in done:
+            _do(memory, other, what, number, fix)
+            _check_against_records(memory)
+        diagnosis = memory.doctor()
+        assert diagnosis.ok, str(diagnosis)
+
+
+def _do(memory: Memory, other: Memory, what: str, number: int, fix: Fix) -> None:
+    kept = sorted(record.id for record in memory.browse(kind="fix", limit=1000))
+    if what == "add":
+        memory.add(fix)
+    elif what == "merge":
+        if memory.get(fix.id) is None:
+            other.add(fix)
+        memory.merge(other)
+    elif what == "undo":
+        _undo_one(memory, number)
+    elif what in ("forget", "archive", "verify", "credit"):
+        if kept:
+            _happen_to(memory, kept[number % len(kept)], what)
+    else:
+        tidy: dict[str, Callable[[], object]] = {
+            "rollback": lambda: memory.rollback(["ann", "bob", "eve"][number % 3]),
+            "cleanup": lambda: memory.cleanup(number % 4, dry_run=False, successes_days=number % 5),
+            "compress": lambda: memory.compress(number % 4, dry_run=False),
+            "compact": memory.compact,
+        }
+        tidy[what]()
+
+
+def _undo_one(memory: Memory, number: int) -> None:
+    decisions = [each for each in memory.decisions() if each.action in ("rollback", "cleanup", "compress")]
+    purged = any(isinstance(each, Cleaned) and each.packed is None for each in memory.browse(kind="cleaned"))
+    if decisions and not (purged and decisions[number % len(decisions)].action == "cleanup"):
+        memory.undo(decisions[number % len(decisions)].id)
+
+
+def _happen_to(memory: Memory, record_id: str, what: str) -> None:
+    record = memory.get(record_id)
+    assert record is not None
+    status = record.metadata.validation.status
+    if what == "forget":
+        memory.forget(record_id)
+    elif what == "credit":
+        memory.credit(record_id, True)
+    elif what == "archive" and status != "archived":
+        memory.archive(record_id, "old")
+    elif what == "verify" and status == "hypothesis":
+        memory.verify(record_id, "test_runner")
+
+
+def _check_against_records(memory: Memory) -> None:
+    rolled_back = {each.target for each in memory.decisions("rollback")}
+    shown, models, patterns = [], Counter[str](), Counter[str]()
+    for kind in ("fix", "cleaned"):
+        for record in memory.browse(kind=kind):
+            if record.metadata.validation.status == "archived" or record.metadata.source.author in rolled_back:
+                continue
+            if isinstance(record, Fix):
+                shown.append((record.metadata.context.timestamp.isoformat(timespec="microseconds"), record.issue.model))
+                models[record.issue.model] += 1
+                patterns[fix_history_signature(record.issue)] += 1
+            elif isinstance(record, Cleaned):
+                models[record.model] += 1
+                patterns[record.signature] += 1
+    assert sorted(asked(memory, "SELECT timestamp, model_name FROM fix_history")) == sorted(shown)
+    assert dict(asked(memory, "SELECT model_name, total_tests FROM model_characteristics")) == models
+    counted = asked(memory, "SELECT issue_signature, sum(success_count + failure_count) FROM issue_patterns GROUP BY 1")
+    assert dict(counted) == patterns
+
+
+def test_similar_rows_are_the_verified_ones_first(memory: Memory) -> None:
+    issue = {"model": "m", "issue_type": "ERROR", "description": "x"}
+    for applied, verified in ((True, True), (False, False), (True, False), (False, False)):
+        a_fix(memory, issue=issue, fix_success=applied, verification_success=verified)
+    a_fix(memory, issue={**issue, "model": "other"})
+    exact, model, of_type = memory.fix_history.similar(Issue.model_validate(issue), 5)
+    assert [(row.fix_success, row.verification_success) for row in exact] == [(1, 1), (1, 0), (0, 0), (0, 0)]
+    assert [(row.fix_success, row.verification_success) for row in model] == [(1, 1), (1, 0), (0, 0), (0, 0)]
+    assert {row.model_name for row in of_type[:2]} == {"m", "other"}
+    assert len(of_type) == 5

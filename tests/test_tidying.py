@@ -1,0 +1,373 @@
+"""Old fixes leave the history, or are packed away, and nothing that was learned changes; both can be undone."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import TORTURE
+from hardwon import Fix, Memory, limits
+from hardwon.errors import ConflictError, InvalidInputError
+from hardwon.govern.retention import Aged, Retention, is_valuable
+from hardwon.model import Cleaned
+from hardwon.store.packing import is_packed, pack, packed_body, packed_by, plain_body, unpack
+from logs import knowledge_of
+from processes import Child
+from strategies import at
+
+NOW = at(0) + timedelta(days=365)
+KILLS = 100 if TORTURE else 12
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory(tmp_path / "brain", clock=lambda: NOW) as opened:
+        yield opened
+
+
+def ago(days: float) -> datetime:
+    return NOW - timedelta(days=days)
+
+
+def a_fix(memory: Memory, days: float, good: bool = False, **changes: Any) -> Fix:
+    given: dict[str, Any] = {
+        "issue": {"model": "m", "issue_type": "ERROR", "description": "broken", "error_output": "Traceback: zanzibar"},
+        "fix_success": good,
+        "verification_success": good,
+        "fix_commands": ["retry"],
+        "timestamp": ago(days),
+    }
+    return memory.record_fix(**{**given, **changes})
+
+
+def of_issue(number: int) -> dict[str, Any]:
+    return {"model": "m", "issue_type": "ERROR", "description": "broken", "test_prompt": f"prompt {number}"}
+
+
+def known(memory: Memory) -> Any:
+    """What the memory says it knows of fixes, but for how it found out."""
+    patterns = [
+        (each.name, each.success_count, each.failure_count, each.p_success, each.last_seen) for each in memory.patterns()
+    ]
+    return patterns, memory.odds(), memory.model_insights("m").total_tests, memory.temporal_patterns()
+
+
+def tallies_of(memory: Memory) -> list[Any]:
+    return [row for row in knowledge_of(memory) if len(row) > 2]
+
+
+# --- which -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.booleans(), st.sampled_from(["hypothesis", "verified", "published"]), st.integers(0, 1), *[st.booleans()] * 3)
+def test_what_is_of_value_never_goes(good: bool, status: str, helped: int, newest: bool, solved: bool, speaks: bool) -> None:
+    fix = Aged(10, good, status, helped, newest, solved, speaks)
+    verdict = Retention(20, 20).verdict(fix)
+    assert (verdict == "goes") == (status == "hypothesis" and not (helped or newest or solved or speaks))
+    assert (verdict == "valuable") == is_valuable(fix)
+    assert Retention(10, 10).verdict(fix) == "young"
+
+
+def test_successes_stay_longer_than_failures(memory: Memory) -> None:
+    for days in (100, 50, 20, 1):
+        a_fix(memory, days, good=True)
+        a_fix(memory, days)
+    preview = memory.cleanup(30)
+    assert (preview.failed, preview.successful, preview.dry_run, preview.event_id) == (2, 1, True, None)
+    done = memory.cleanup(30, dry_run=False)
+    assert (done.failed, done.successful) == (2, 1)
+    left = sorted((NOW - fix.metadata.context.timestamp).days for fix in memory.browse(kind="fix"))
+    assert left == [1, 1, 20, 20, 50]
+    assert memory.cleanup(30, dry_run=False, successes_days=30).successful == 1
+
+
+def test_the_last_word_on_a_pattern_stays(memory: Memory) -> None:
+    only_failure = a_fix(memory, 300, issue=of_issue(1))
+    old_success = a_fix(memory, 310, good=True, issue=of_issue(2))
+    failed_since = a_fix(memory, 305, issue=of_issue(2))
+    vouched = a_fix(memory, 320, issue=of_issue(2))
+    memory.verify(vouched.id, "human_approval")
+    helpful = a_fix(memory, 320, issue=of_issue(2))
+    memory.credit(helpful.id, True)
+    useless = a_fix(memory, 330, issue=of_issue(2), fix_commands=["guess"])
+    done = memory.cleanup(30, dry_run=False)
+    assert done.failed == 1
+    assert isinstance(memory.get(useless.id), Cleaned)
+    for fix in (only_failure, old_success, failed_since, vouched, helpful):
+        assert isinstance(memory.get(fix.id), Fix)
+    assert done.kept == 5
+
+
+def test_a_proven_strategy_stays_in_words(memory: Memory) -> None:
+    proven = [a_fix(memory, 300 - number, good=True, issue=of_issue(number), fix_commands=["proven"]) for number in range(3)]
+    for number in range(3):
+        a_fix(memory, 1, good=True, issue=of_issue(number), fix_commands=["new way"])
+    memory.cleanup(30, dry_run=False)
+    assert isinstance(memory.get(proven[-1].id), Fix)
+    assert isinstance(memory.get(proven[0].id), Cleaned)
+    assert {each.fix_commands for each in memory.strategies("ERROR")} == {("new way",), ("proven",)}
+
+
+# --- what stays -------------------------------------------------------------------------------------------------------
+
+
+def filled(memory: Memory, count: int = 60) -> None:
+    for number in range(count):
+        a_fix(memory, 40 + number, good=number % 3 == 0, issue=of_issue(number % 4), author=["ann", "bob"][number % 2])
+
+
+def test_nothing_that_was_learned_changes_and_it_can_be_undone(memory: Memory) -> None:
+    filled(memory)
+    before, tallies = known(memory), tallies_of(memory)
+    records = sorted(record.to_json() for record in memory.browse())
+    exact = knowledge_of(memory)
+    done = memory.cleanup(30, dry_run=False, successes_days=30)
+    assert done.failed > 30
+    assert done.event_id is not None
+    assert memory.stats().records == 60 - done.failed - done.successful
+    assert memory.stats().cleaned == done.failed + done.successful
+    assert (known(memory), tallies_of(memory)) == (before, tallies)
+    assert memory.doctor().ok, str(memory.doctor())
+    assert all(isinstance(hit.record, Fix) for hit in memory.recall("broken prompt", 50))
+    memory.undo(done.event_id)
+    assert sorted(record.to_json() for record in memory.browse()) == records
+    assert sorted(row for row in knowledge_of(memory) if len(row) > 2) == sorted(row for row in exact if len(row) > 2)
+    assert memory.stats().cleaned == 0
+    assert memory.doctor().ok
+    with pytest.raises(InvalidInputError):
+        memory.undo(done.event_id)
+
+
+def test_what_was_compacted_stays_away(memory: Memory) -> None:
+    filled(memory)
+    before = known(memory)
+    done = memory.cleanup(30, dry_run=False)
+    compacted = memory.compact()
+    assert compacted.purged == done.failed + done.successful
+    assert known(memory) == before
+    assert memory.doctor().ok
+    assert done.event_id is not None
+    with pytest.raises(ConflictError, match="compacted"):
+        memory.undo(done.event_id)
+    assert memory.compact().purged == 0
+    assert b"zanzibar" not in Path(memory.location).read_bytes() or any(
+        "zanzibar" in (fix.issue.error_output or "") for fix in memory.browse(kind="fix") if isinstance(fix, Fix)
+    )
+    memory.rebuild()
+    assert known(memory) == before
+
+
+def test_forgetting_what_left_the_history_takes_back_what_it_taught(memory: Memory) -> None:
+    fixes = [a_fix(memory, 100 - number, issue=of_issue(1)) for number in range(5)]
+    memory.cleanup(30, dry_run=False)
+    memory.compact()
+    memory.forget([fix.id for fix in fixes])
+    assert memory.stats().cleaned == 0
+    assert memory.odds().attempts == 0
+    assert memory.patterns() == []
+    assert memory.doctor().ok
+
+
+def test_one_run_takes_only_so_many(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(memory)
+    total = memory.cleanup(30).failed
+    monkeypatch.setattr(limits, "TIDIED_RECORDS_MAX", 10)
+    first = memory.cleanup(30, dry_run=False)
+    assert (first.failed + first.successful, first.left) == (
+        10,
+        total + memory.cleanup(30).successful - 10 + 0,
+    ) or first.left > 0
+    while memory.cleanup(30, dry_run=False).left:
+        pass
+    assert memory.cleanup(30).failed == 0
+
+
+@pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), True, "30", None, 10**9])
+def test_days_are_checked(memory: Memory, days: Any) -> None:
+    with pytest.raises(InvalidInputError, match="older_than_days"):
+        memory.cleanup(days)
+    with pytest.raises(InvalidInputError, match="older_than_days"):
+        memory.compress(days)
+
+
+# --- elsewhere --------------------------------------------------------------------------------------------------------
+
+
+def test_merge_and_export_carry_what_can_be_brought_back(memory: Memory, tmp_path: Path) -> None:
+    filled(memory)
+    whole = sorted(record.id for record in memory.browse())
+    memory.cleanup(30, dry_run=False)
+    memory.compress(30, dry_run=False)
+    memory.export(tmp_path / "all.jsonl")
+    with Memory(tmp_path / "merged", clock=lambda: NOW) as merged, Memory(tmp_path / "loaded", clock=lambda: NOW) as loaded:
+        merged.merge(memory)
+        assert sorted(record.id for record in merged.browse(kind="fix")) == whole
+        assert tallies_of(merged) == tallies_of(memory)
+        assert memory.merge(merged).conflicting == []
+        loaded.load(tmp_path / "all.jsonl")
+        assert sorted(record.id for record in loaded.browse(kind="fix")) == whole
+        assert memory.doctor().ok
+        assert merged.doctor().ok
+
+
+def test_merge_carries_what_the_compacted_ones_taught(memory: Memory, tmp_path: Path) -> None:
+    filled(memory)
+    with Memory(tmp_path / "copy", clock=lambda: NOW) as copy, Memory(tmp_path / "new", clock=lambda: NOW) as new:
+        copy.merge(memory)
+        memory.cleanup(30, dry_run=False)
+        memory.compact()
+        new.merge(memory)
+        assert tallies_of(new) == tallies_of(memory)
+        assert new.stats().cleaned == memory.stats().cleaned
+        assert new.doctor().ok
+        assert copy.merge(memory).conflicting == []
+        assert copy.stats().cleaned == 0
+        assert memory.merge(copy).conflicting == []
+        assert memory.doctor().ok
+        with pytest.raises(InvalidInputError, match="whole"):
+            copy.take_in(list(memory.browse(kind="cleaned")))
+
+
+def test_what_is_left_of_a_fix_is_no_record_to_load(memory: Memory, tmp_path: Path) -> None:
+    filled(memory)
+    memory.cleanup(30, dry_run=False)
+    cleaned = next(memory.browse(kind="cleaned"))
+    forged = tmp_path / "forged.jsonl"
+    forged.write_text(cleaned.to_json() + "\n")
+    with Memory(tmp_path / "new") as new, pytest.raises(InvalidInputError, match="kind"):
+        new.load(forged)
+    with pytest.raises(InvalidInputError):
+        memory.add(cleaned)
+
+
+# --- packed away ------------------------------------------------------------------------------------------------------
+
+
+@given(st.text())
+def test_packing_loses_nothing(text: str) -> None:
+    text = text.encode(errors="ignore").decode()
+    assert unpack(pack(text)) == text
+
+
+def test_packed_text_that_was_damaged_is_noticed() -> None:
+    packed = pack('{"kind":"fix"}' * 50)
+    for damaged in ("2:" + packed[2:], packed[:10] + "!" + packed[11:], packed[:3], packed[:9] + "AAAA" + packed[13:]):
+        with pytest.raises(ValueError):  # noqa: PT011  # of several sorts: base64's, zlib's, our own
+            unpack(damaged)
+    body = packed_body('{"kind":"fix","fix_success":true}', "d")
+    assert is_packed(body)
+    assert plain_body(body) == '{"kind":"fix","fix_success":true}'
+    assert packed_by(body) == "d"
+
+
+def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Memory) -> None:
+    long = "The first sentence tells it. " + "Then come details of xylophones. " * 40
+    fix = a_fix(memory, 200, analysis=long, notes="note " * 100, system_info={"os": "Linux"})
+    recent = a_fix(memory, 1, analysis=long)
+    before = known(memory)
+    done = memory.compress(90, dry_run=False)
+    assert done.records == 1
+    assert done.saved_bytes > 500
+    assert memory.get(fix.id) == fix
+    assert known(memory) == before
+    assert [hit.record.id for hit in memory.recall("first sentence tells", 5, until=ago(100))] == [fix.id]
+    assert [hit.record.id for hit in memory.recall("zanzibar", 5)] == [recent.id]
+    assert memory.compress(90, dry_run=False).records == 0
+    row = memory.fix_history.row(1)
+    assert row is not None
+    assert (len(row.claude_analysis), row.system_info) == (limits.COMPRESSED_TEXT_CHARS, "{}")
+    assert row.fix_commands == '["retry"]'
+    assert memory.doctor().ok
+    memory.rebuild()
+    assert memory.doctor().ok
+    assert memory.compact().purged == 0
+    assert memory.get(fix.id) == fix
+    assert done.event_id is not None
+    memory.undo(done.event_id)
+    assert memory.fix_history.row(1) != row
+    assert {hit.record.id for hit in memory.recall("zanzibar", 5)} == {fix.id, recent.id}
+    assert memory.doctor().ok
+
+
+def test_packed_fixes_can_leave_the_history_and_come_back(memory: Memory) -> None:
+    fixes = [a_fix(memory, 200 - number, analysis="long " * 200) for number in range(5)]
+    memory.compress(90, dry_run=False)
+    done = memory.cleanup(30, dry_run=False)
+    assert done.failed == 4
+    assert done.event_id is not None
+    memory.undo(done.event_id)
+    assert [memory.get(fix.id) for fix in fixes] == fixes
+    assert memory.doctor().ok
+
+
+def test_an_archived_or_verified_fix_keeps_its_standing(memory: Memory) -> None:
+    fix = a_fix(memory, 200, analysis="long " * 200)
+    a_fix(memory, 1)
+    memory.verify(fix.id, "test_runner", "ci")
+    memory.credit(fix.id, False)
+    memory.compress(90, dry_run=False)
+    assert memory.get(fix.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
+    memory.archive(fix.id, "wrong")
+    assert memory.doctor().ok
+    assert len(list(memory.fix_history.all())) == 1
+
+
+# --- killed -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["cleanup", "compress", "undo", "compact"])
+def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: str) -> None:
+    location = tmp_path / "brain"
+    with Memory(location, clock=lambda: NOW) as memory:
+        memory.add_many(
+            [
+                Fix(
+                    issue=of_issue(number % 5),
+                    fix_success=False,
+                    verification_success=False,
+                    analysis="long " * 100,
+                    metadata={"context": {"timestamp": ago(100 + number)}},
+                )
+                for number in range(400)
+            ]
+        )
+        event = memory.cleanup(30, dry_run=False).event_id if what in ("undo", "compact") else None
+        old = memory.stats().records, memory.stats().cleaned
+    seen = set()
+    for attempt in itertools.count():
+        child = Child.start(lambda _: work(location, what, event))
+        time.sleep(0.02 + 0.03 * (attempt % KILLS))
+        child.kill()
+        with Memory(location, clock=lambda: NOW) as memory:
+            now = memory.stats().records, memory.stats().cleaned
+            assert memory.doctor().ok, str(memory.doctor())
+            packed = sum(is_packed(stored.body) for stored in memory._store.stream("default"))
+            assert packed in (0, 400)
+            assert now == old or now in ((400, 0), (5, 395))
+            assert sum(row is not None for row in memory.fix_history.all()) == now[0]
+            seen.add((now, packed))
+        if attempt >= KILLS or len(seen) > 1:
+            break
+    work(location, what, event)
+    with Memory(location, clock=lambda: NOW) as memory:
+        assert memory.doctor().ok
+
+
+def work(location: Path, what: str, event: str | None) -> None:
+    with Memory(location, clock=lambda: NOW) as memory:
+        if what == "cleanup":
+            memory.cleanup(30, dry_run=False)
+        elif what == "compress":
+            memory.compress(30, dry_run=False)
+        elif what == "compact":
+            memory.compact()
+        elif event and memory.get(event).metadata.validation.status != "archived":  # type: ignore[union-attr]
+            memory.undo(event)
