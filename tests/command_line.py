@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,21 +86,24 @@ def refused(*arguments: str, code: int = 1) -> str:
 
 
 def on_a_terminal(*arguments: str, answer: str | None = None, code: int = 0, **environment: str) -> str:
-    """What the command shows when both of its outputs are a terminal of 100 columns; with an `answer`, its input too."""
+    """What the command shows when both of its outputs are a terminal of 100 columns; with an `answer`, its input too, and that
+    is typed once it asks."""
     ours, theirs = pty.openpty()
     shown = bytearray()
 
     def read() -> None:
+        typed = answer is None
         try:
             while data := os.read(ours, 65536):
                 shown.extend(data)
+                if not typed and b"[y/N] " in shown:
+                    os.write(ours, str(answer).encode())
+                    typed = True
         except OSError:  # the other side is closed
             pass
 
     reader = threading.Thread(target=read)
     reader.start()
-    if answer is not None:
-        os.write(ours, answer.encode())
     done = subprocess.run(
         [sys.executable, "-m", "hardwon.serve.cli", *arguments],
         stdin=subprocess.DEVNULL if answer is None else theirs,
@@ -106,12 +112,20 @@ def on_a_terminal(*arguments: str, answer: str | None = None, code: int = 0, **e
         env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
         check=False,
         timeout=120,
+        start_new_session=True,
+        preexec_fn=lambda: _take_terminal(theirs),
     )
     os.close(theirs)
     reader.join(timeout=30)
     os.close(ours)
     assert done.returncode == code, shown.decode()
     return shown.decode()
+
+
+def _take_terminal(terminal: int) -> None:
+    """In the new process: what is typed there, Ctrl-C as well, is for this one. Whoever runs the tests may ignore it."""
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def keys_of(value: Any) -> set[str]:

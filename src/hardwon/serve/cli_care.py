@@ -1,7 +1,8 @@
 """Keeping a memory well: what goes, what comes back, and its health."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -60,25 +61,26 @@ def cleanup(
 
         done = clean(True)
         if dry_run or not _goes(done):
-            _tell(done, cleaned_text(done, days), as_json)
+            _tell(done, cleaned_text(asdict(done), days), as_json)
             return
         if not yes:
-            _tell(done, cleaned_text(done, days), as_json)
+            _tell(done, cleaned_text(asdict(done), days), as_json)
             require_consent("Take them out?", yes, as_json=as_json)
         done = clean(False)
-        _tell(done, cleaned_text(done, days) + undo_hint(memory, done.event_id), as_json)
+        _tell(done, cleaned_text(asdict(done), days) + undo_hint(memory, done.event_id), as_json)
 
 
 def _goes(cleaned: CleanedUp) -> int:
     return cleaned.failed + cleaned.successful
 
 
-def cleaned_text(cleaned: CleanedUp, days: int) -> str:
-    done = "would be taken out" if cleaned.dry_run else "taken out"
-    kept = f", {cleaned.kept} of high value kept" if cleaned.kept else ""
-    left = f"; {cleaned.left} more are left for the next run" if cleaned.left else ""
-    parts = f"{cleaned.failed} that failed, {cleaned.successful} that worked"
-    return f"{counted(_goes(cleaned), 'fix', 'fixes')} older than {counted(days, 'day')} {done}: {parts}{kept}{left}"
+def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:
+    """What went, from what a cleanup answered or what fix history makes of it."""
+    failed, worked = cleaned["failed"], cleaned["successful"]
+    done = "would be taken out" if cleaned["dry_run"] else "taken out"
+    left = f"; {cleaned['left']} more are left for the next run" if cleaned["left"] else ""
+    parts = f"{failed} that failed, {worked} that worked; {cleaned['kept']} worth keeping stay"
+    return f"{counted(failed + worked, 'fix', 'fixes')} older than {counted(days, 'day')} {done}: {parts}{left}"
 
 
 @command(CARE, "hardwon compress 180 --dry-run", "hardwon compress --yes")

@@ -5,7 +5,6 @@ They work on the folder AIMemory, through the same door as its Python class.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -25,7 +24,7 @@ from hardwon.serve.cli_base import (
     write_json,
     write_text,
 )
-from hardwon.serve.cli_care import CLEANUP_DAYS, OlderThan, cleaned_text, undo_hint
+from hardwon.serve.cli_care import OlderThan, cleaned_text, undo_hint
 from hardwon.serve.cli_fixes import (
     PATTERNS_LISTED,
     RECENT_DAYS,
@@ -155,12 +154,12 @@ def patterns(ctx: typer.Context, limit: Fixes = PATTERNS_LISTED, every: All = Fa
 
 
 @_command("hardwon fix-history cleanup", "hardwon fix-history cleanup 90 --json")
-def cleanup(ctx: typer.Context, days: OlderThan = CLEANUP_DAYS, as_json: Json = False) -> None:
+def cleanup(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS, as_json: Json = False) -> None:
     """Take out old fixes at once. What they taught stays; prints how to take it back."""
-    with _opened(ctx) as history, progress("cleaning up") as told:
-        done = history.memory.cleanup(days, False, progress=told)
-        hint = undo_hint(history.memory, done.event_id)
+    with _opened(ctx) as history, progress("cleaning up"):
+        done = history.auto_cleanup(days)
+        hints = "".join(undo_hint(history.memory, event_id) for event_id in done["event_ids"])
     if as_json:
-        write_json(asdict(done))
+        write_json(done)
     else:
-        write_text(cleaned_text(done, days) + hint)
+        write_text(cleaned_text(done, days) + hints)
