@@ -77,7 +77,16 @@ def _exported(memory: Memory, path: Path, form: ExportFormat, told: Callable[[in
         return memory.export(path, progress=told)
     if form is ExportFormat.JSON:
         return memory.export(path, "json", progress=told)
-    raise NotImplementedError
+    from hardwon.doors.fixes import AIMemory  # only who wants a report of the fixes waits for it
+
+    history = AIMemory.on(memory)
+    if form is ExportFormat.CSV:
+        return history.export_csv(path)
+    if form is ExportFormat.INSIGHTS:
+        history.export_insights(path)
+    else:
+        history.export_analytics_data(path)
+    return memory.fix_totals().attempts
 
 
 @command(CARE, "hardwon backup copy.db", "hardwon backup other.db --json")
