@@ -175,15 +175,6 @@ class Knowledge:
             ranked = (each for each in ranked if each.share.verified)
         return list(islice(filter(None, map(self._worded_strategy, ranked)), limit))
 
-    def best_strategies(self, limit: int) -> dict[str, list[Strategy]]:
-        """Of every issue type that something succeeded at; of very many types, of the most frequent."""
-        found = {}
-        for issue_type in self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX):
-            usual = self.fix_odds(None, None, issue_type, None).p_success
-            if best := self.strategies("type", issue_type, usual, limit, successful=True):
-                found[issue_type] = best
-        return found
-
     def _worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
         fix = self._first(ranked.support.spokesmen, _fix_of)
         return strategy_from(ranked, fix) if fix else None
@@ -229,6 +220,15 @@ class Knowledge:
             last_seen=from_us(newest[0][0]),
             best_fix=best[0] if best else None,
         )
+
+    def best_strategies(self, limit: int) -> dict[str, list[Strategy]]:
+        """Of every issue type that something succeeded at; of very many types, of the most frequent."""
+        found = {}
+        for issue_type in self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX):
+            usual = self.fix_odds(None, None, issue_type, None).p_success
+            if best := self.strategies("type", issue_type, usual, limit, successful=True):
+                found[issue_type] = best
+        return found
 
     def temporal_patterns(self) -> list[TemporalPattern]:
         types = self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
