@@ -119,7 +119,7 @@ def test_json_is_for_programs_which_must_say_yes() -> None:
 def test_where_nothing_is_old_nothing_is_asked() -> None:
     with Memory("brain") as memory:
         memory.add_many(old_fixes(3, 1, works=False, issue_type="TIMEOUT"))
-    for command, said in (("cleanup", "0 fixes older than 30 days"), ("compress", "0 records older than 90 days")):
+    for command, said in (("cleanup", "0 fixes older than 30 days"), ("compress", "0 fixes older than 90 days")):
         done = at_once(command)
         assert (done.exit_code, done.stderr) == (0, "")
         assert done.stdout.startswith(said)
@@ -166,7 +166,7 @@ def test_compressed_details_come_back() -> None:
     done = hardwon_does("compress", "90", "--yes")
     assert (done.returncode, done.stderr) == (0, "")
     said, hint = done.stdout.splitlines()
-    assert re.fullmatch(r"20 records older than 90 days compressed, which saves [\d.]+ KiB", said)
+    assert re.fullmatch(r"20 fixes older than 90 days compressed, which saves [\d.]+ KiB", said)
     with Memory("brain") as memory:
         assert memory.get(whole.id) == whole
     assert hardwon_does(*shlex.split(hint.removeprefix("to take it back: "))[1:]).stdout == "undone: compress\n"

@@ -270,6 +270,14 @@ def test_wrong_usage_shows_the_usage_with_2(arguments: tuple[str, ...], script: 
     assert done.stderr.startswith("Usage: hardwon fix-history ")
 
 
+def test_a_memory_that_is_named_for_the_other_commands_is_not_mistaken_for_it() -> None:
+    fill()
+    done = at_once("--memory", "other", "fix-history", "cleanup")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "use fix-history --memory-dir other" in done.stderr
+    assert answered("fix-history", "stats")["total_fixes_attempted"] == 5  # while HARDWON_MEMORY names one
+
+
 @pytest.mark.parametrize("command", ["stats", "model m", "export", "recent", "successful", "patterns", "cleanup"])
 def test_no_folder_is_made_where_there_is_none(command: str) -> None:
     message = refused("fix-history", *command.split())

@@ -1,14 +1,14 @@
 """Keeping a memory well: what goes, what comes back, and its health."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from hardwon import limits
 from hardwon.memory import Memory
-from hardwon.reports import CleanedUp, Compressed
+from hardwon.reports import Compressed
 from hardwon.serve.cli_base import (
     CARE,
     FAILED,
@@ -55,32 +55,12 @@ def cleanup(
     """Take out old fixes. Shows what would go, then asks; what they taught stays, and undo brings them back."""
     with chosen(ctx).open(to_read=True) as memory:
 
-        def clean(dry: bool) -> CleanedUp:
+        def clean(dry: bool) -> _Done:
             with progress("looking" if dry else "cleaning up") as told:
-                return memory.cleanup(days, dry, successes_days=keep_successes, progress=told)
+                done = memory.cleanup(days, dry, successes_days=keep_successes, progress=told)
+            return _Done(asdict(done), done.failed + done.successful, cleaned_text(asdict(done), days))
 
-        done = clean(True)
-        if dry_run or not _goes(done):
-            _tell(done, cleaned_text(asdict(done), days), as_json)
-            return
-        if not yes:
-            _tell(done, cleaned_text(asdict(done), days), as_json)
-            require_consent("Take them out?", yes, as_json=as_json)
-        done = clean(False)
-        _tell(done, cleaned_text(asdict(done), days) + undo_hint(memory, done.event_id), as_json)
-
-
-def _goes(cleaned: CleanedUp) -> int:
-    return cleaned.failed + cleaned.successful
-
-
-def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:
-    """What went, from what a cleanup answered or what fix history makes of it."""
-    failed, worked = cleaned["failed"], cleaned["successful"]
-    done = "would be taken out" if cleaned["dry_run"] else "taken out"
-    left = f"; {cleaned['left']} more are left for the next run" if cleaned["left"] else ""
-    parts = f"{failed} that failed, {worked} that worked; {cleaned['kept']} worth keeping stay"
-    return f"{counted(failed + worked, 'fix', 'fixes')} older than {counted(days, 'day')} {done}: {parts}{left}"
+        _do(memory, clean, "Take them out?", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 @command(CARE, "hardwon compress 180 --dry-run", "hardwon compress --yes")
@@ -90,32 +70,59 @@ def compress(
     """Pack the details of old fixes. Shows how much that saves, then asks; a summary stays findable, and undo unpacks."""
     with chosen(ctx).open(to_read=True) as memory:
 
-        def pack(dry: bool) -> Compressed:
+        def pack(dry: bool) -> _Done:
             with progress("looking" if dry else "compressing") as told:
-                return memory.compress(days, dry, progress=told)
+                done = memory.compress(days, dry, progress=told)
+            return _Done(asdict(done), done.records, _compressed_text(done, days))
 
-        done = pack(True)
-        if dry_run or not done.records:
-            _tell(done, _compressed_text(done, days), as_json)
+        _do(memory, pack, "Compress them?", dry_run=dry_run, yes=yes, as_json=as_json)
+
+
+class _Done(NamedTuple):
+    """What was done, or would be: as JSON, to how many, and in words."""
+
+    shape: dict[str, Any]
+    amount: int
+    text: str
+
+
+def _do(memory: Memory, run: Callable[[bool], _Done], question: str, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Shows what would be done, and does it where somebody agrees. `run` is told whether to change nothing."""
+    if dry_run or not yes:
+        preview = run(True)
+        _tell(preview, as_json)
+        if dry_run or not preview.amount:
             return
-        if not yes:
-            _tell(done, _compressed_text(done, days), as_json)
-            require_consent("Compress them?", yes, as_json=as_json)
-        done = pack(False)
-        _tell(done, _compressed_text(done, days) + undo_hint(memory, done.event_id), as_json)
+        require_consent(question, yes, as_json=as_json)
+    done = run(False)
+    _tell(done._replace(text=done.text + undo_hint(memory, done.shape["event_id"])), as_json)
+
+
+def _tell(done: _Done, as_json: bool) -> None:
+    if as_json:
+        write_json(done.shape)
+    else:
+        write_text(done.text)
+
+
+def cleaned_text(cleaned: Mapping[str, Any], days: int) -> str:
+    """What went, from what a cleanup answered or what fix history makes of it."""
+    failed, worked = cleaned["failed"], cleaned["successful"]
+    done = "would be taken out" if cleaned["dry_run"] else "taken out"
+    parts = f"{failed} that failed, {worked} that worked; {cleaned['kept']} worth keeping stay"
+    return (
+        f"{counted(failed + worked, 'fix', 'fixes')} older than {counted(days, 'day')} {done}: {parts}{_rest(cleaned['left'])}"
+    )
 
 
 def _compressed_text(packed: Compressed, days: int) -> str:
     done = "would be compressed, which saves" if packed.dry_run else "compressed, which saves"
-    left = f"; {packed.left} more are left for the next run" if packed.left else ""
-    return f"{counted(packed.records, 'record')} older than {counted(days, 'day')} {done} {size_text(packed.saved_bytes)}{left}"
+    saved = f"{size_text(packed.saved_bytes)}{_rest(packed.left)}"
+    return f"{counted(packed.records, 'fix', 'fixes')} older than {counted(days, 'day')} {done} {saved}"
 
 
-def _tell(done: CleanedUp | Compressed, text: str, as_json: bool) -> None:
-    if as_json:
-        write_json(asdict(done))
-    else:
-        write_text(text)
+def _rest(left: int) -> str:
+    return f"; {left} more are left for the next run" if left else ""
 
 
 def undo_hint(memory: Memory, event_id: str | None) -> str:

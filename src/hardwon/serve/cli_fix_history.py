@@ -72,6 +72,9 @@ def _options(
         typer.Option(envvar="HARDWON_AIMEMORY", show_envvar=True, metavar="PATH", help="The folder of the fix history."),
     ] = FOLDER,
 ) -> None:
+    source = ctx.parent.get_parameter_source("memory") if ctx.parent else None
+    if source is not None and source.name == "COMMANDLINE":  # the environment may name a memory for the other commands
+        raise typer.BadParameter(f"fix-history has a folder of its own: use fix-history --memory-dir {ctx.obj.memory}")
     ctx.obj = memory_dir
 
 
