@@ -10,10 +10,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from command_line import answered, at_once, hardwon_does, keys_of, on_a_terminal, refused, section_of, settle
 from hardwon import Fix, Memory
 from hardwon.model import Issue, Metadata, Moment
+from hardwon.serve import terminal_fixes
+from hardwon.serve.terminal import Look, cells_of, shown
 
 HOSTILE = "no answer \x1b[2J\u202e after\n30 s"
 
@@ -134,14 +138,16 @@ def test_what_keeps_coming_up() -> None:
     done = hardwon_does("patterns")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(
-        r"^TIMEOUT on any model\n  success 6 of 11 \(55%\)  applied 8  confidence 1\.00  p_success 0\.\d\d  last [\d-]{10}\n"
+        r"^TIMEOUT on any model  [\d-]{10}\n  success 6 of 11 \(55%\)  applied 8  confidence 1\.00  p_success 0\.\d\d\n"
         r"  best fix: sleep 60$",
         done.stdout,
         re.MULTILINE,
     ), done.stdout
     assert "NO_OUTPUT" not in done.stdout
     every = at_once("patterns", "--all").stdout
-    assert re.search(r"^NO_OUTPUT on any model\n  success 0 of 1 .*\n  best fix: none worked so far$", every, re.MULTILINE)
+    assert re.search(
+        r"^NO_OUTPUT on any model  [\d-]{10}\n  success 0 of 1 .*\n  best fix: none worked so far$", every, re.MULTILINE
+    )
     found = {pattern["name"]: pattern for pattern in answered("patterns", "--all")}
     timeouts = found["TIMEOUT on qwen2.5:7b"]
     assert (timeouts["kind"], timeouts["model"], timeouts["confidence"]) == ("model", "qwen2.5:7b", 1.0)
@@ -149,6 +155,32 @@ def test_what_keeps_coming_up() -> None:
     assert timeouts["best_fix"]["fix_commands"] == ["sleep 60"]
     assert found["NO_OUTPUT on any model"]["best_fix"] is None
     assert len(answered("patterns", "--limit", "1")) == 1
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=60) | st.just("TIMEOUT")
+
+
+@given(
+    st.lists(st.tuples(NAMES, NAMES, NAMES, st.text(max_size=300)), min_size=1, max_size=5), st.integers(70, 160), st.booleans()
+)
+def test_whatever_was_recorded_fits_and_stays_on_its_line(
+    rows: list[tuple[str, str, str, str]], width: int, ascii_only: bool
+) -> None:
+    fixes = [
+        Fix.model_construct(
+            issue=Issue.model_construct(model=model, issue_type=issue_type, description=text),
+            fixer_type=fixer,
+            fix_success=True,
+            verification_success=False,
+            metadata=Metadata(),
+        )
+        for model, issue_type, fixer, text in rows
+    ]
+    drawn = terminal_fixes.fix_lines(fixes, Look(width, ascii_only))
+    lines = shown(drawn).splitlines()
+    assert len(lines) == len(fixes)
+    assert all(line.isprintable() and cells_of(line) <= width for line in lines)
+    assert all(line[18:].startswith("applied ") for line in lines)
 
 
 @pytest.mark.parametrize("command", ["model qwen2.5:7b", "recent 30", "successful", "patterns --all"])
@@ -202,11 +234,11 @@ def test_wrong_usage(command: str) -> None:
 
 def test_colours_are_for_terminals() -> None:
     fill()
-    shown = on_a_terminal("recent")
-    assert "\x1b[32mverified" in shown
-    assert "\x1b[33mapplied" in shown
-    assert "\x1b[31mfailed" in shown
-    assert "\\x1b[2J" in shown  # what was recorded stays written out
+    seen = on_a_terminal("recent")
+    assert "\x1b[32mverified" in seen
+    assert "\x1b[33mapplied" in seen
+    assert "\x1b[31mfailed" in seen
+    assert "\\x1b[2J" in seen  # what was recorded stays written out
     assert "\x1b" not in on_a_terminal("patterns", NO_COLOR="1")
 
 

@@ -14,8 +14,11 @@ APPLIED: Final = "applied"
 FAILED: Final = "failed"
 _STYLES: Final[Mapping[str, str]] = {VERIFIED: "green", APPLIED: "yellow", FAILED: "red"}
 _OUTCOME_CELLS: Final = 8
+_NAME_CELLS_MIN: Final = 8
 _NAME_CELLS_MAX: Final = 24
 _TEXT_CELLS_MIN: Final = 20
+_WHEN_CELLS: Final = 18
+_DAY_CELLS: Final = 12
 
 
 def outcome_of(fix: Fix) -> str:
@@ -28,18 +31,26 @@ def outcome_of(fix: Fix) -> str:
 def fix_lines(fixes: Sequence[Fix], look: Look) -> list[Line]:
     """One attempt a line: when, how it went, on which model, what was wrong, who fixed it."""
     names = [[look.visible(name) for name in (fix.issue.model, fix.issue.issue_type, fix.fixer_type)] for fix in fixes]
-    cells = [min(_NAME_CELLS_MAX, max(map(cells_of, column))) for column in zip(*names, strict=True)]
+    cells = _columns(names, look.width - _WHEN_CELLS - _OUTCOME_CELLS - 2 - _TEXT_CELLS_MIN)
     lines: list[Line] = []
     for fix, row in zip(fixes, names, strict=True):
         outcome = outcome_of(fix)
         when = f"{fix.metadata.context.timestamp:%Y-%m-%d %H:%M}  "
         facts = "".join(f"  {look.fitted(name, width)}" for name, width in zip(row, cells, strict=True)) + "  "
-        room = max(_TEXT_CELLS_MIN, look.width - cells_of(when) - _OUTCOME_CELLS - cells_of(facts))
-        said = look.fitted(one_line(fix.issue.description, look), room)
+        room = look.width - _WHEN_CELLS - _OUTCOME_CELLS - cells_of(facts)
+        said = look.fitted(one_line(fix.issue.description, look), max(0, room))
         lines.append(
             (Span(when, QUIET), Span(f"{outcome:<{_OUTCOME_CELLS}}", _STYLES[outcome]), Span(facts), Span(said, QUIET))
         )
     return lines
+
+
+def _columns(rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """How many cells each column of names gets. Where there is too little room, the widest give way."""
+    cells = [min(_NAME_CELLS_MAX, max(map(cells_of, column))) for column in zip(*rows, strict=True)]
+    while sum(cells) + 2 * len(cells) > room and max(cells, default=0) > _NAME_CELLS_MIN:
+        cells[cells.index(max(cells))] -= 1
+    return cells
 
 
 def outcome_counts(fixes: Sequence[Fix]) -> str:
@@ -78,12 +89,15 @@ def pattern_lines(patterns: Sequence[Pattern], look: Look) -> list[Line]:
     for pattern in patterns:
         attempts = pattern.success_count + pattern.failure_count
         rate = pattern.success_count / attempts if attempts else 0.0
-        lines.append((Span(look.fitted(look.visible(pattern.name), look.width).rstrip(), STRONG),))
+        name = look.visible(pattern.name)
+        room = max(_TEXT_CELLS_MIN, look.width - _DAY_CELLS)
+        name = name if cells_of(name) <= room else look.fitted(name, room)
+        lines.append((Span(name, STRONG), Span(f"  {pattern.last_seen:%Y-%m-%d}", QUIET)))
         lines.append(
             (
                 Span(f"  success {pattern.success_count} of {attempts} ({percent(rate)})", "green" if rate else "red"),
                 Span(f"  applied {pattern.applied_count}  confidence {pattern.confidence:.2f}  "),
-                Span(f"p_success {pattern.p_success:.2f}  last {pattern.last_seen:%Y-%m-%d}"),
+                Span(f"p_success {pattern.p_success:.2f}"),
             )
         )
         best = _what(pattern.best_fix, look) if pattern.best_fix else "none worked so far"
