@@ -163,7 +163,7 @@ def test_successful_strategies_and_patterns(script: Path) -> None:
     )
     shown = said(script, "patterns")
     assert re.search(
-        r"^TIMEOUT on any model  [\d-]{10}\n  success 2 of 4 \(50%\)  applied 3  confidence 0\.40  p_", shown, re.M
+        r"^TIMEOUT on any model  [\d-]{10}\n  success 2 of 4 \(50%\)  applied 3  confidence 0\.40  p_", shown, re.MULTILINE
     )
     assert answered("fix-history", "successful")[0]["issue_type"] == "TIMEOUT"
     assert {each["issue_type"] for each in answered("fix-history", "patterns", "--all")} == {"TIMEOUT", "NO_OUTPUT"}
