@@ -544,6 +544,41 @@ COMPRESS_DAYS: Final = 90
 DAYS_MAX: Final = 36_500
 """An age in days that can be asked for: a century."""
 
+# --- figures about fixes, and the context for a fixer ---------------------------------------------------------------
+
+FIX_DAYS: Final = 30
+"""Days of a chart or trend of fixes where the caller names none: a month, as fix history always showed."""
+
+FIX_DAYS_MAX: Final = 3_660
+"""Days that a chart or trend of fixes may span: ten years, a point for every day."""
+
+FIX_CELLS_MAX: Final = 2_000
+"""Models and issue types together, those attempted most, whose fixes are set out against each other: two hundred models with
+ten issue types each. Every one of them gets a probability of its own, in a fraction of a millisecond."""
+
+FIX_PAIRS_MAX: Final = 20_000
+"""Sums per model, issue type and fixer that such a table is put together from: ten fixers for each of its cells."""
+
+FIXERS_SHOWN_MAX: Final = 50
+"""Fixers that are compared, those with the most attempts. Each has an interval, which takes a few milliseconds."""
+
+FIXES_IN_CONTEXT_MAX: Final = 3
+"""Strategies of each sort in the context for a fixer: for this very issue, for its type on its model, for its type anywhere,
+and those that are not to be repeated. A fixer tries one at a time, and the likeliest comes first."""
+
+FAILED_TRIES_MIN: Final = 2
+"""Tries that never worked before a fixer is told not to repeat them: one may be bad luck. For the very same issue one is
+enough."""
+
+ISSUES_IN_CONTEXT_MAX: Final = 3
+"""Common issues of a model in the context for a fixer: its first line is one line."""
+
+NOTES_IN_CONTEXT_MAX: Final = 1
+"""Notes about a model in that line; one about the issue's own type comes first. Each takes as much room as the rest of it."""
+
+HISTORY_SHARE_MAX: Final = 0.2
+"""Of a context's tokens, for the whole line about a model; where it would take more, only its figures are told."""
+
 # --- the command line ---------------------------------------------------------------------------------------------------
 
 FIXES_LISTED: Final = 50

@@ -40,6 +40,7 @@ from hardwon.govern.retention import Retention
 from hardwon.intake import Envelope
 from hardwon.knowledge import Knowledge
 from hardwon.learn.confidence import Odds
+from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
 from hardwon.learn.lessons import DAY_US
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
 from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory
@@ -704,6 +705,33 @@ class Memory:
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of a model: how its fixes went, its common issues, and what helped."""
         return self._known.model_insights(intake.text("name", name))
+
+    def fix_totals(self) -> FixTotals:
+        """How many attempts to fix something there were, how they turned out, on how many models and issue types."""
+        return self._known.fix_totals()
+
+    def fix_days(self, days: int = limits.FIX_DAYS) -> list[FixDay]:
+        """Attempts per day (UTC): every day from the first with an attempt, among the last `days` with today, up to today."""
+        return self._known.fix_days(intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX))
+
+    def fix_matrix(self) -> list[FixCell]:
+        """Attempts by model and issue type, and how likely the next one is to succeed; the most frequent first."""
+        return self._known.fix_matrix()
+
+    def fix_trends(self, days: int = limits.FIX_DAYS) -> list[IssueTrend]:
+        """Which issue types come up more often, or less often, than at the beginning of the last `days`; the surest first."""
+        return self._known.fix_trends(intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX))
+
+    def fixers(self) -> list[FixerRecord]:
+        """How every fixer did, and how likely its next attempt is to succeed; the busiest first."""
+        return self._known.fixers()
+
+    def fixes_since(self, since: datetime | str | int) -> int:
+        """How many attempts to fix something there were from an exact time on."""
+        asked = Filters.of(self.project, {"since": since}).since
+        if asked is None:
+            raise InvalidInputError.one("since", since, "a time")
+        return self._known.fixes_since(asked)
 
     def solutions(self, error: str | None = None, limit: int = 10) -> list[Solution]:
         """What was done after an error (None: after any) in trajectories, what helped most first."""

@@ -201,8 +201,9 @@ class FixTables:
             self._run(
                 f"UPDATE {self._prefix}issue_patterns SET best_fix = ? WHERE pattern_name = ?", (self._best_fix(name), name)
             )
+        helped = {entry.model for _, entry in entries if entry.level == SUCCEEDED}
         for model, at in sorted(models.items()):
-            self._characterise(model, at, newest=sign < 0)
+            self._characterise(model, at, newest=sign < 0, reworded=model in helped)
 
     def _add_sums(self, sums: dict[tuple[str, str, str], list[int]]) -> None:
         table = f"{self._prefix}fix_count"
@@ -261,8 +262,8 @@ class FixTables:
                 return json.dumps({"fix_commands": commands, "analysis": analysis, "verified": verified}, ensure_ascii=False)
         return None
 
-    def _characterise(self, model: str, at: str, *, newest: bool) -> None:
-        """`newest`: of its fixes one went, so which one is the newest is looked up."""
+    def _characterise(self, model: str, at: str, *, newest: bool, reworded: bool) -> None:
+        """`newest`: of its fixes one went, so which one is the newest is looked up. `reworded`: what helps may be another."""
         table = f"{self._prefix}model_characteristics"
         counts = f"FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ?"
         attempts, applied, verified = self._run(f"SELECT sum(attempts), sum(applied), sum(verified) {counts}", (model,)).get
@@ -271,14 +272,14 @@ class FixTables:
             return
         common = f"SELECT item {counts} ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
         issues = [item for (item,) in self._run(common, (model,))]
-        fixes = [each.text for each in self._worded("model", model)]
+        fixes = _as_json([each.text for each in self._worded("model", model)]) if reworded else None
         last = self._last_of_model(model) if newest else at
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
         self._run(
-            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (model_name) DO UPDATE SET "
-            "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = ?5, "
+            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, coalesce(?5, '[]'), ?6, ?7) ON CONFLICT (model_name) DO UPDATE SET "
+            "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = coalesce(?5, effective_fixes), "
             f"last_updated = {'?6' if newest else 'max(last_updated, ?6)'}, performance_notes = ?7",
-            (model, attempts, verified / attempts, _as_json(issues), _as_json(fixes), last, notes),
+            (model, attempts, verified / attempts, _as_json(issues), fixes, last, notes),
         )
 
     def _top(self, scope: str, key: str, limit: int) -> list[tuple[str, int, int]]:
