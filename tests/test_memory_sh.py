@@ -287,6 +287,11 @@ def test_no_folder_is_made_where_there_is_none(command: str) -> None:
     assert not list(Path().glob("*AIMemory*"))
 
 
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/AIMemory", "x" * 5000, "a\x1b[2J"])
+def test_odd_names_are_told_in_one_line(name: str) -> None:
+    assert "\x1b" not in refused("fix-history", "--memory-dir", name, "stats")
+
+
 def test_a_folder_that_is_something_else_is_told() -> None:
     Path("AIMemory").mkdir()
     Path("AIMemory/ai_memory.db").write_text("my notes, which are longer than a header of a database" * 10)

@@ -26,7 +26,7 @@ from hardwon.serve.cli_base import (
 )
 from hardwon.serve.terminal import STRONG, Line, Span, size_text, visible
 
-OlderThan = Annotated[int, typer.Argument(metavar="[DAYS]", min=0, max=limits.DAYS_MAX, help="Older than so many days.")]
+OlderThan = Annotated[int, typer.Argument(metavar="DAYS", min=0, max=limits.DAYS_MAX, help="Older than so many days.")]
 KeepSuccesses = Annotated[
     int | None,
     typer.Option(

@@ -116,7 +116,9 @@ def restore(
     if not Path(file).is_file():
         fail(f"there is no backup at {file}")
     if chosen(ctx).may_exist():
-        require_consent(f"Replace the memory {visible(location or 'of this folder')} by {visible(file)}?", yes, as_json=as_json)
+        require_consent(
+            f"Replace the memory {visible(location or 'that is found from here')} by {visible(file)}?", yes, as_json=as_json
+        )
     with progress("restoring") as told:
         kept = Memory.restore(file, location, progress=told)
     if as_json:

@@ -4,7 +4,7 @@ They work on the folder AIMemory, through the same door as its Python class.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -81,7 +81,9 @@ def _options(
 @contextmanager
 def _opened(ctx: typer.Context) -> Iterator["AIMemory"]:
     """Who mistypes its name, or stands in another folder, gets no new one."""
-    folder = Path(ctx.obj).expanduser()
+    folder = Path(ctx.obj)
+    with suppress(RuntimeError):  # there is no such user: then it is the name of a folder
+        folder = folder.expanduser()
     if not any((folder / name).exists() for name in ("ai_memory.db", "knowledge_base.json")):
         fail(
             f"there is no fix history at {folder}: go to the folder that has it, or name it with --memory-dir "
@@ -89,8 +91,7 @@ def _opened(ctx: typer.Context) -> Iterator["AIMemory"]:
         )
     from hardwon.doors.fixes import AIMemory
 
-    history = AIMemory(str(folder))
-    with history.memory:
+    with AIMemory(folder) as history:
         yield history
 
 
@@ -121,7 +122,7 @@ def model(ctx: typer.Context, name: Name, as_json: Json = False) -> None:  # noq
 def export(
     ctx: typer.Context,
     file: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="Where to.", show_default="ai_insights_YYYYmmdd_HHMMSS.json")
+        str | None, typer.Argument(metavar="FILE", help="Where to.", show_default="ai_insights_YYYYmmdd_HHMMSS.json")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -19,7 +19,7 @@ STRATEGIES_LISTED: Final = 5
 PATTERNS_LISTED: Final = 20
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The model, as its fixes name it.")]
-Days = Annotated[int, typer.Argument(metavar="[DAYS]", min=1, max=limits.DAYS_MAX, help="Of the last so many days.")]
+Days = Annotated[int, typer.Argument(metavar="DAYS", min=1, max=limits.DAYS_MAX, help="Of the last so many days.")]
 Fixes = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many.")]
 Shown = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many of each issue type.")]
 All = Annotated[bool, typer.Option("--all", help="Also issues that came up only once.")]
