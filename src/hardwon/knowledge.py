@@ -21,8 +21,8 @@ from hardwon.learn.failures import error_core, failure_hash
 from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, days_between, issue_trends
 from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, adopted_key, rule_key, signature_keys
 from hardwon.learn.patterns import (
-    ModelHistory,
     Did,
+    ModelHistory,
     ModelInsights,
     Pattern,
     PatternKind,

@@ -468,6 +468,14 @@ COMPARED_EPISODES_MAX: Final = 20_000
 CURVE_SCORES_MAX: Final = 1_000
 """Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot has pixels."""
 
+# --- the command line ---------------------------------------------------------------------------------------------------
+
+FIXES_LISTED: Final = 50
+"""Attempts that `hardwon recent` lists where nobody says how many: what a person reads."""
+
+FIXES_OF_MODEL_LISTED: Final = 5
+"""Newest attempts that `hardwon model` shows beside what is known of the model."""
+
 # --- training memory ----------------------------------------------------------------------------------------------
 
 TRAINING_EPISODES_STORED: Final = 100
@@ -579,10 +587,22 @@ NOTES_IN_CONTEXT_MAX: Final = 1
 HISTORY_SHARE_MAX: Final = 0.2
 """Of a context's tokens, for the whole line about a model; where it would take more, only its figures are told."""
 
-# --- the command line ---------------------------------------------------------------------------------------------------
+# --- older fix histories ------------------------------------------------------------------------------------------
 
-FIXES_LISTED: Final = 50
-"""Attempts that `hardwon recent` lists where nobody says how many: what a person reads."""
+FIX_HISTORY_COLUMNS_MAX: Final = 200
+"""Columns of an older fix history's table. The documents have 14; each one more may hold a text that its record must hold."""
 
-FIXES_OF_MODEL_LISTED: Final = 5
-"""Newest attempts that `hardwon model` shows beside what is known of the model."""
+FIX_HISTORY_ROW_CHARS_CUT: Final = (TEXT_CHARS_MAX, 20_000, 2_000)
+"""How much of each text of a row is kept, tried in this order until the record is not too large. Nearly all fit the first."""
+
+FIX_HISTORY_AGGREGATES_CHARS: Final = 500_000
+"""What was added up goes into records of about this size as JSON: escaped, it stays below RECORD_BYTES_MAX."""
+
+FIX_HISTORY_AGGREGATE_TEXT_CHARS: Final = 20_000
+"""One text of what was added up. The longest is the JSON of a fix, a few hundred characters."""
+
+KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
+"""A knowledge base's file. It becomes one record; indentation makes half of the file at most."""
+
+ADOPTION_SHOWN_MAX: Final = 20
+"""Rows, of each sort, that the report on an adoption lists as text; it counts all of them. A screen."""

@@ -1052,15 +1052,16 @@ class Memory:
         dry_run: bool = False,
         by: str = "user",
         progress: Progress | None = None,
+        *,
+        at_once: bool = False,
     ) -> Loaded:
         """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts another store makes them, with
-        ids derived from what they are."""
-        given = intake.items("records", records)
-        for record in given:
-            if type(record) is Cleaned:
-                raise InvalidInputError.one("records", record.id, "records that are whole: this is what is left of one")
+        ids derived from what they are. `at_once`: all of them in one transaction or, when one is refused, none; they are then
+        taken one after the other as they are made, and other writers wait until the last."""
+        given = records if at_once and isinstance(records, Iterator) else intake.items("records", records)
+        read = partial(iter, given)
         return moving.load(
-            self._store, self.project, lambda: given, self._prepare, self._clock, by, dry_run, progress, self._mirror_within
+            self._store, self.project, read, self._prepare, self._clock, by, dry_run, progress, self._mirror_within, at_once
         )
 
     def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:
