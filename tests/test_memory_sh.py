@@ -45,15 +45,37 @@ INSIGHTS = """{
 """
 
 
+LINES = [
+    "./memory.sh stats",
+    "./memory.sh recent 30",
+    './memory.sh export "$BACKUP_DIR/all of $DATE.json"',
+    "./memory.sh cleanup 90",
+]
+
+
+def document() -> str:
+    if not DOCUMENTS:
+        return ""
+    (page,) = (ROOT / DOCUMENTS).glob("004*")
+    return page.read_text()
+
+
 def documented() -> list[tuple[str, str]]:
     """What stats prints and what model prints, as the shapes above say, and as the document does where there is one."""
     found = [(STATS, INSIGHTS)]
     if DOCUMENTS:
-        (page,) = (ROOT / DOCUMENTS).glob("004*")
-        blocks = re.findall(r"\*\*Output:\*\*\n```(?:json)?\n(.*?)```", page.read_text(), re.DOTALL)
+        blocks = re.findall(r"\*\*Output:\*\*\n```(?:json)?\n(.*?)```", document(), re.DOTALL)
         assert len(blocks) == 2, f"the document in {DOCUMENTS} has other outputs than it had"
         found.append((blocks[0], blocks[1]))
     return found
+
+
+def shell_lines() -> list[str]:
+    """Of our own, and every line of the document that calls the script, but for the one that only shows how."""
+    blocks = re.findall(r"```bash\n(.*?)```", document(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("./memory.sh ") and "<" not in line]
+    assert len(lines) >= 12 or not DOCUMENTS, f"the document in {DOCUMENTS} has fewer lines than it had"
+    return [*LINES, *dict.fromkeys(lines)]
 
 
 @pytest.fixture(autouse=True)
@@ -201,6 +223,19 @@ def test_nobody_is_asked_on_a_terminal_either() -> None:
     shown = on_a_terminal("fix-history", "cleanup")
     assert "[y/N]" not in shown
     assert "taken out: " in shown
+
+
+@pytest.mark.parametrize("line", shell_lines())
+@pytest.mark.usefixtures("script")
+def test_the_lines_of_scripts_run_word_for_word(line: str) -> None:
+    fill()
+    Path("my backups").mkdir()
+    done = runs("bash", "-c", line, BACKUP_DIR="my backups", DATE="20260115_030000")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+    for path in (*Path().glob("*.json"), *Path("my backups").glob("*.json")):
+        assert json.loads(path.read_text())["statistics"]["total_fixes_attempted"] == 5
+    assert ("export" in line) == bool([*Path().glob("*.json"), *Path("my backups").glob("*.json")])
 
 
 # --- where it works -----------------------------------------------------------------------------------------------------
