@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from command_line import answered, at_once, hardwon_does, keys_of, on_a_terminal, refused, section_of, settle
 from hardwon import Fix, Memory
+from hardwon.errors import InvalidInputError
 from hardwon.model import Issue, Metadata, Moment
 from hardwon.serve import terminal_fixes
 from hardwon.serve.terminal import Look, cells_of, shown
@@ -131,6 +132,17 @@ def test_the_best_of_several_comes_first_and_no_more_than_asked_for() -> None:
     assert [each["fix_commands"] for each in both["strategies"]] == [["restart"], ["reinstall"]]
     (one,) = answered("successful", "--limit", "1")
     assert [each["fix_commands"] for each in one["strategies"]] == [["restart"]]
+
+
+def test_the_same_in_python(memory: Memory) -> None:
+    memory.record_fix({"model": "m", "issue_type": "ERROR"}, True, True, fix_commands=["restart"])
+    memory.record_fix({"model": "m", "issue_type": "TIMEOUT"}, True, False, fix_commands=["wait"])
+    best = memory.best_strategies()
+    assert {issue_type: [each.fix_commands for each in found] for issue_type, found in best.items()} == {
+        "ERROR": [("restart",)]
+    }
+    with pytest.raises(InvalidInputError, match="limit"):
+        memory.best_strategies(0)
 
 
 def test_what_keeps_coming_up() -> None:
