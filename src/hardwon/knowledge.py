@@ -404,6 +404,11 @@ class Knowledge:
         stored = self._store.decisions(self._project, actions, task_id, limits.DECISIONS_MAX)
         return [record for record in readable(stored) if isinstance(record, Decision)]
 
+    def adopted(self, origin: str, limit: int) -> list[Adopted]:
+        """What came from one sort of store and was neither archived nor rolled back, the newest first."""
+        found = self._store.by_key(self._project, [adopted_key(origin)], Filters(kind="adopted"), limit)
+        return [record for record in readable(each.stored for each in found) if isinstance(record, Adopted)]
+
     def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
         """Lessons of a task that were merged once, and told apart again."""
         stored = self._store.decisions(self._project, ["merge"], task_id, limits.DECISIONS_MAX, undone=True)

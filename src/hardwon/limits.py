@@ -606,3 +606,39 @@ KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
 
 ADOPTION_SHOWN_MAX: Final = 20
 """Rows, of each sort, that the report on an adoption lists as text; it counts all of them. A screen."""
+
+# --- fix history: the door ------------------------------------------------------------------------------------------
+
+OLLAMA_VERSION_TIMEOUT_S: Final = 2.0
+"""How long `ollama --version` may take, once in a process: it answers in milliseconds unless its server hangs."""
+
+FIX_CHARS_MAX: Final = 400_000
+"""All texts of one recorded attempt. At six bytes a character, the most that JSON takes, they stay within one record."""
+
+FIX_OTHER_CHARS_MAX: Final = 20_000
+"""What a fixer's reply said beside the keys that have a place. A model that goes on and on must not fill the memory."""
+
+FIX_OTHER_VALUES_MAX: Final = 1_000
+"""Values, all levels together, in what a reply said beside."""
+
+KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
+"""One learned sentence of a knowledge base: a handful of commands."""
+
+KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB
+"""What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has some kilobytes."""
+
+KNOWLEDGE_FILE_BYTES_MAX: Final = 128 * MIB
+"""How much of a memory's own `knowledge_base.json` is read: with all that can be adopted, and indented, none is larger."""
+
+INSIGHTS_MODELS_MAX: Final = 100
+"""Models that an export of insights tells of, those seen most."""
+
+INSIGHTS_ITEMS_MAX: Final = 10
+"""Common issues, effective fixes and rows of recent history in what is told of one model."""
+
+FILE_TIME_UNSURE_NS: Final = 20_000_000
+"""How long after a write a file's time does not tell of the next one: kernels count it in ticks of up to ten milliseconds."""
+
+FIX_CONTEXT_TOKENS: Final = 1_000
+"""The budget of a fixer's context where the caller names none: a page. A fixer is asked once for an issue, and counted
+generously these are some five hundred tokens of a model's own."""

@@ -780,6 +780,10 @@ class Memory:
             raise InvalidInputError.one("action", action, f"one of {', '.join(ACTIONS)}")
         return self._known.decisions(ACTIONS if action is None else (action,), task_id)[: _limit(limit)]
 
+    def adopted(self, origin: str, limit: int = 100) -> list[Adopted]:
+        """What was adopted from one sort of store, without records, and still counts; the newest first."""
+        return self._known.adopted(intake.text("origin", origin), _limit(limit))
+
     def consolidate(self, *, llm: bool = False) -> Consolidation:
         """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what proved itself in several
         tasks holds for the project, what nobody has seen for long retires. `llm=True` also asks the LLM (the one the memory
