@@ -116,6 +116,14 @@ def test_json_is_for_programs_which_must_say_yes() -> None:
     assert answered("undo", done["event_id"])["action"] == "cleanup"
 
 
+@pytest.mark.parametrize("command", ["cleanup 36500", "compress 36500", "cleanup 30 --keep-successes 36500"])
+def test_a_century_is_an_age_like_any_other(command: str) -> None:
+    fill()
+    before = fixes()
+    assert answered(*command.split(), "--dry-run")["event_id"] is None
+    assert fixes() == before
+
+
 def test_where_nothing_is_old_nothing_is_asked() -> None:
     with Memory("brain") as memory:
         memory.add_many(old_fixes(3, 1, works=False, issue_type="TIMEOUT"))

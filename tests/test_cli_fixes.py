@@ -91,6 +91,7 @@ def test_what_was_tried_lately_and_how_it_turned_out() -> None:
     assert [outcome for outcome, _, _ in found[6:]] == ["applied", "applied", "failed", "failed", "failed"]
     assert found[-1][1] == "llama3"
     assert "12 in the last 30 days" in at_once("recent", "30").stdout
+    assert "12 in the last 36500 days" in at_once("recent", "36500").stdout
     few = at_once("recent", "--limit", "2").stdout.splitlines()
     assert len(few) == 3
     assert few[-1] == "The newest 2 of the last 7 days: 2 verified, 0 applied, 0 failed; there are more"

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hardwon.doors.fixes import AIMemory
 
+import legacy_fixes
 from command_line import ROOT, answered, at_once, hardwon_does, keys_of, on_a_terminal, refused, section_of, settle
 from hardwon import Memory
+from hardwon.doors.fixes import AIMemory
 
 SCRIPT = ROOT / "drop_in" / "memory.sh"
 DOCUMENTS = os.environ.get("HARDWON_SEEDS")
@@ -294,6 +295,19 @@ def test_the_script_can_be_run() -> None:
     assert os.access(SCRIPT, os.X_OK)
     listed = subprocess.run(["git", "ls-files", "-s", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False).stdout
     assert not listed or listed.startswith("100755")
+
+
+@pytest.mark.parametrize("shape", legacy_fixes.SHAPES)
+def test_an_older_database_is_adopted_once_and_told_in_one_line(shape: str, script: Path) -> None:
+    Path("AIMemory").mkdir()
+    failed = {"fix_success": 0, "verification_success": 0}
+    legacy_fixes.make(Path("AIMemory/ai_memory.db"), [{}, {}, failed], shape)
+    first = runs(script, "stats")
+    assert first.returncode == 0
+    assert first.stdout.splitlines()[1:3] == ["  total_fixes_attempted: 3", "  successful_fixes: 2"]
+    assert re.fullmatch(r"hardwon: an older fix history in .*AIMemory was adopted: .*\n", first.stderr)
+    assert said(script, "stats") == first.stdout
+    assert [each["outcome"] for each in answered("fix-history", "recent", "36500")].count("failed") == 1
 
 
 # --- errors -------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What the memory knows of fixes: `model`, `recent`, `successful`, `patterns`."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
 import typer
@@ -17,6 +17,7 @@ from hardwon.serve.terminal import QUIET, Line, Span
 RECENT_DAYS: Final = 7
 STRATEGIES_LISTED: Final = 5
 PATTERNS_LISTED: Final = 20
+_FIRST_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)  # no record is older
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The model, as its fixes name it.")]
 Days = Annotated[int, typer.Argument(metavar="DAYS", min=1, max=limits.DAYS_MAX, help="Of the last so many days.")]
@@ -62,7 +63,7 @@ def patterns(ctx: typer.Context, limit: Fixes = PATTERNS_LISTED, every: All = Fa
 
 
 def show_recent(memory: Memory, days: int, limit: int, *, as_json: bool) -> None:
-    found = fixes_of(memory, limit=limit + 1, since=memory.now() - timedelta(days=days))
+    found = fixes_of(memory, limit=limit + 1, since=max(memory.now() - timedelta(days=days), _FIRST_TIME))
     shown = found[:limit]
     if as_json:
         write_json([fix_json(fix) for fix in shown])
