@@ -298,6 +298,15 @@ class Knowledge:
             best_fix=best[0] if best else None,
         )
 
+    def best_strategies(self, limit: int) -> dict[str, list[Strategy]]:
+        """Of every issue type that something succeeded at; of very many types, of the most frequent."""
+        found = {}
+        for issue_type in self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX):
+            usual = self.fix_odds(None, None, issue_type, None).p_success
+            if best := self.strategies("type", issue_type, usual, limit, successful=True):
+                found[issue_type] = best
+        return found
+
     def temporal_patterns(self) -> list[TemporalPattern]:
         types = self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
         return temporal_patterns({name: self.daily("fix.hour", name) for name in types})

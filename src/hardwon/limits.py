@@ -468,6 +468,14 @@ COMPARED_EPISODES_MAX: Final = 20_000
 CURVE_SCORES_MAX: Final = 1_000
 """Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot has pixels."""
 
+# --- the command line ---------------------------------------------------------------------------------------------------
+
+FIXES_LISTED: Final = 50
+"""Attempts that `hardwon recent` lists where nobody says how many: what a person reads."""
+
+FIXES_OF_MODEL_LISTED: Final = 5
+"""Newest attempts that `hardwon model` shows beside what is known of the model."""
+
 # --- training memory ----------------------------------------------------------------------------------------------
 
 TRAINING_EPISODES_STORED: Final = 100

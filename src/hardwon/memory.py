@@ -698,6 +698,10 @@ class Memory:
         usual = self.odds(issue_type=intake.text("issue_type", issue_type)).p_success
         return self._known.strategies("type", issue_type, usual, _limit(limit))
 
+    def best_strategies(self, limit: int = 5) -> dict[str, list[Strategy]]:
+        """What succeeded, by issue type: the most frequent type first, and of each the likeliest to succeed again."""
+        return self._known.best_strategies(_limit(limit))
+
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of a model: how its fixes went, its common issues, and what helped."""
         return self._known.model_insights(intake.text("name", name))
@@ -1015,12 +1019,13 @@ class Memory:
     def export(
         self,
         path: str | Path,
-        format: Literal["jsonl"] = "jsonl",  # noqa: A002  # the word every user of an export looks for
+        format: Literal["jsonl", "json"] = "jsonl",  # noqa: A002  # the word every user of an export looks for
         progress: Progress | None = None,
     ) -> int:
-        """Writes every record of the project, as of one instant, one JSON object a line; returns how many."""
-        if format != "jsonl":
-            raise InvalidInputError.one("format", format, "jsonl")
+        """Writes every record of the project, as of one instant, one JSON object a line (`json`: as one list); returns how
+        many."""
+        if format not in ("jsonl", "json"):
+            raise InvalidInputError.one("format", format, "jsonl or json")
         target = intake.path("path", path)
         if target.name.endswith((".db", ".db-wal", ".db-shm")):
             raise InvalidInputError.one("path", str(target), "a name that no database has, such as records.jsonl")
@@ -1028,7 +1033,7 @@ class Memory:
         total = counts.total if counts else 0
         with closing(self._store.stream(self.project)) as records:
             whole = (found for stored in records if (found := restored(stored)))
-            return jsonl.write(target, whole, total, progress)
+            return jsonl.write(target, whole, total, progress, as_list=format == "json")
 
     def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
         """Adds the records of an exported file. The whole file is checked before anything is written. What is here already
