@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from hardwon.doors.fixes import AIMemory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hardwon
 from command_line import COMMANDS, EXAMPLES, PAGE, answered, at_once, hardwon_does, keys_of, on_a_terminal, section_of, settle
 from hardwon import Memory
+from hardwon.doors.fixes import AIMemory
 from hardwon.serve.terminal import size_text
 
 FIRST = ("remember", "sync", "generate", "backup")

@@ -527,9 +527,10 @@ TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 COMPRESSED_TEXT_CHARS: Final = 200
 """What stays of each text of a fix whose details were packed away: its first sentence or two, which it is found by."""
 
-TIDIED_RECORDS_MAX: Final = 50_000
-"""Fixes that one cleanup, or one compression, packs away: it is one transaction, and others wait some seconds for it. Whoever
-has more runs it again."""
+TIDIED_RECORDS_MAX: Final = 10_000
+"""Fixes that one cleanup, or one compression, packs away. It is one transaction, a millisecond or two for each (most of that
+takes their words out of the search index), and others must not wait for it as long as BUSY_TIMEOUT_MS. Whoever has more runs
+it again."""
 
 SUCCESSES_KEPT_TIMES: Final = 3
 """So many times as long as failed fixes are successful ones kept, where nobody says how long."""
