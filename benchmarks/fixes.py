@@ -16,12 +16,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hardwon.doors.fixes import AIMemory
-
 from hardwon import Fix, Issue, Metadata
+from hardwon.doors.fixes import AIMemory
 from hardwon.learn.signatures import fix_history_signature
 from hardwon.model import Moment, Source
 
@@ -183,7 +183,8 @@ def fill(plain: Plain, ours: AIMemory, count: int) -> None:
     for done in range(0, count, BATCH):
         batch = list(attempts(min(BATCH, count - done), done, newest))
         rows, fixes = [plain_row(each) for each in batch], [our_fix(each) for each in batch]
-        for place, work in enumerate((lambda rows=rows: plain.fill(rows), lambda fixes=fixes: ours.memory.add_many(fixes))):
+        works: list[Callable[[], object]] = [partial(plain.fill, rows), partial(ours.memory.add_many, fixes)]
+        for place, work in enumerate(works):
             started = time.perf_counter()
             work()
             spent[place] += time.perf_counter() - started
@@ -247,13 +248,11 @@ def compare(plain: Plain, ours: AIMemory, folder: Path) -> None:
     measure("daily statistics", lambda _: plain.daily(), lambda _: ours.get_daily_statistics(), 5, "20 x as fast")
     other = sqlite3.connect(f"file:{folder / 'AIMemory' / 'ai_memory.db'}?mode=ro", uri=True)
     for name, sql in QUESTIONS.items():
-        measure(
-            f"SQL: {name}",
-            lambda _, sql=sql: plain.db.execute(sql).fetchall(),
-            lambda _, sql=sql: other.execute(sql).fetchall(),
-            3,
-            "",
-        )
+        measure(f"SQL: {name}", partial(_ask, plain.db, sql), partial(_ask, other, sql), 3, "")
+
+
+def _ask(database: sqlite3.Connection, sql: str, _: int) -> list[Any]:
+    return database.execute(sql).fetchall()
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ class Knowledge:
     def _shares(self, scope: str, key: str) -> Shares:
         """The same, added up once."""
         if (scope, key) not in self._shared:
-            self._shared[scope, key] = Shares(self.daily(scope, key), self.today)
+            self._shared[scope, key] = Shares.added_up(self._store.shares(self._project, scope, key, self.today))
         return self._shared[scope, key]
 
     def _all(self, scope: str, key: str) -> list[Tally]:
@@ -195,8 +195,8 @@ class Knowledge:
         """As `rank_strategies` has them. Who used a strategy, and when, is only looked up for those that somebody wants."""
         shares: dict[str, Share] = {}
         items: dict[str, list[str]] = {}
-        counts = self._store.daily(self._project, f"strategy.{scope}", key, limits.ITEMS_CONSIDERED_MAX)
-        for item, share in Shares(counts, self.today).items.items():
+        sums = self._store.shares(self._project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX)
+        for item, share in sums:
             about, between, strategy = item.rpartition(BETWEEN_NAMES)
             if not between or issue_type in (None, about):
                 shares.setdefault(strategy, Share()).include(share)
@@ -295,10 +295,19 @@ class Knowledge:
             failure_count=counted.attempts - counted.verified,
             applied_count=counted.applied,
             p_success=odds.p_success,
-            interval=odds.interval,
+            strength=odds.strength,
             last_seen=from_us(newest[0][0]),
             best_fix=best[0] if best else None,
         )
+
+    def best_strategies(self, limit: int) -> dict[str, list[Strategy]]:
+        """Of every issue type that something succeeded at; of very many types, of the most frequent."""
+        found = {}
+        for issue_type in self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX):
+            usual = self.fix_odds(None, None, issue_type, None).p_success
+            if best := self.strategies("type", issue_type, usual, limit, successful=True):
+                found[issue_type] = best
+        return found
 
     def temporal_patterns(self) -> list[TemporalPattern]:
         types = self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
@@ -396,6 +405,11 @@ class Knowledge:
         """Of a task and of the whole project (None: of every task), newest first."""
         stored = self._store.decisions(self._project, actions, task_id, limits.DECISIONS_MAX)
         return [record for record in readable(stored) if isinstance(record, Decision)]
+
+    def adopted(self, origin: str, limit: int) -> list[Adopted]:
+        """What came from one sort of store and was neither archived nor rolled back, the newest first."""
+        found = self._store.by_key(self._project, [adopted_key(origin)], Filters(kind="adopted"), limit)
+        return [record for record in readable(each.stored for each in found) if isinstance(record, Adopted)]
 
     def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
         """Lessons of a task that were merged once, and told apart again."""

@@ -151,6 +151,15 @@ class Shares:
             self.items.setdefault(counted.item, Share()).add(counted, today)
 
     @classmethod
+    def added_up(cls, sums: Iterable[tuple[str, Share]]) -> Shares:
+        """From the sums of every item."""
+        shares = cls((), 0)
+        for item, share in sums:
+            shares.items[item] = share
+            shares.whole.include(share)
+        return shares
+
+    @classmethod
     def of(cls, counts: Iterable[Counted] | Shares, today: int) -> Shares:
         return counts if isinstance(counts, Shares) else cls(counts, today)
 

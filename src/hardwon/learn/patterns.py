@@ -117,9 +117,14 @@ class Pattern:
     failure_count: int
     applied_count: int
     p_success: float
-    interval: tuple[float, float]
+    strength: float
     last_seen: datetime
     best_fix: Strategy | None
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Where the true rate lies with 90 % probability."""
+        return interval_around(self.p_success, self.strength)
 
     @property
     def confidence(self) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from hardwon.learn.confidence import Share
 from hardwon.learn.fix_rows import FixEntry
 from hardwon.learn.lessons import Lesson, Tally
 from hardwon.model import Event
@@ -337,6 +338,11 @@ class Store(ABC):
     @abstractmethod
     def newest_taught(self, project: str, scope: str, key: str, item_start: str, limit: int) -> list[tuple[int, str]]:
         """Time and id of the newest record of each tally under a key whose item begins so, the newest first."""
+
+    @abstractmethod
+    def shares(self, project: str, scope: str, key: str, today: int, items_max: int | None = None) -> list[tuple[str, Share]]:
+        """The same counts added up over the days, as they are and as they weigh today (`learn.confidence.age_weight`): of every
+        item, or of those that were counted most."""
 
     @abstractmethod
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fields import from_us
 from hardwon.learn.canonical import canonical
-from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text
+from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.lessons import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
 from hardwon.store import tallies
 from hardwon.store.contract import Stored
@@ -250,7 +251,7 @@ class FixTables:
             f"AND kind IN {COUNTED_KINDS} AND status <> 'archived' AND author NOT IN (SELECT author FROM main.fix_left_out)"
         )
         last_us: int | None = self._run(sql, (model,)).get
-        return "" if last_us is None else from_us(last_us).isoformat(timespec="microseconds")
+        return "" if last_us is None else text_of(from_us(last_us))
 
     # --- what is said about them --------------------------------------------------------------------------------------
 
@@ -329,6 +330,13 @@ class FixTables:
         sql = f"SELECT {COLUMNS} FROM main.fix_history WHERE {where} ORDER BY {order} LIMIT ?"
         for row in self._run(sql, (*values, limit)):
             yield FixRow(*row)
+
+    def count(self, since: datetime | None, until: datetime | None) -> int:
+        """How many rows are of a span of time."""
+        first, last = ("" if since is None else text_of(since)), ("~" if until is None else text_of(until))
+        sql = "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?"
+        found: int = self._run(sql, (first, last)).get
+        return found
 
     def id_of(self, record_id: str) -> int | None:
         sql = f"SELECT seq FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND id = ? AND kind = 'fix'"

@@ -22,6 +22,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, InvalidInputError, NearlyFullWarning
 from hardwon.fields import to_us
+from hardwon.learn.confidence import Share
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
 from hardwon.learn.lessons import Tally, Taught, lessons_of
 from hardwon.model import INTERNAL_KINDS, SOLVED_FROM, Decision, Event
@@ -335,7 +336,10 @@ class SqliteStore(Store):
         where, values = _where(project, filters)
         if trusted:
             where += f" AND {_TRUSTED}"
+        only_time = Filters(kind="fix", since=filters.since, until=filters.until)
         with self._reading() as connection:
+            if trusted and project == DEFAULT_PROJECT and filters == only_time:  # an index has just these
+                return FixTables(connection).count(filters.since, filters.until)
             found: int = connection.execute(f"SELECT count(*) FROM record r WHERE {where}", tuple(values)).get
         return found
 
@@ -363,6 +367,10 @@ class SqliteStore(Store):
     def newest_taught(self, project: str, scope: str, key: str, item_start: str, limit: int) -> list[tuple[int, str]]:
         with self._reading() as connection:
             return tallies.newest_taught(connection, project, scope, key, item_start, limit)
+
+    def shares(self, project: str, scope: str, key: str, today: int, items_max: int | None = None) -> list[tuple[str, Share]]:
+        with self._reading() as connection:
+            return tallies.shares(connection, project, scope, key, today, items_max)
 
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
         with self._reading() as connection:
