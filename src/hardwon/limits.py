@@ -557,6 +557,7 @@ DAYS_MAX: Final = 36_500
 
 PUBLISH_AFTER_CREDITS: Final = 3
 """How often a verified record has to help before it is published by itself: once may be chance, twice too."""
+
 # --- figures about fixes, and the context for a fixer ---------------------------------------------------------------
 
 FIX_DAYS: Final = 30
