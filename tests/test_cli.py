@@ -320,12 +320,14 @@ def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
 def test_the_examples_of_the_help_work() -> None:
     ran = []
     with Memory("brain") as memory:
-        decision = memory.rollback("somebody").id
+        ids = dict.fromkeys(COMMANDS, memory.record_fact("Port 80 is open.", "observation").id)
+        ids |= {"undo": memory.rollback("somebody").id, "publish": memory.record_fact("Port 81 is shut.", "observation").id}
+        memory.verify(ids["publish"], "compiler")
     AIMemory("AIMemory").record_fix_attempt({"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0)
     for command in sorted(COMMANDS, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)):
         for owner, example in EXAMPLES:
             if owner == command:
-                said = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", decision, example)
+                said = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", ids[command], example)
                 done = at_once(*shlex.split(said)[1:])
                 assert done.exit_code == 0, f"{example}: {done.output}"
                 ran.append(command)

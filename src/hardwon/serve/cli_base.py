@@ -34,13 +34,15 @@ _WIDTH: Final = 80
 RECORDING: Final = "Remember and recall"
 SEEING: Final = "See what is there"
 FIXES: Final = "Fixes"
+TRUST: Final = "Trust"
 DATA_SETS: Final = "Data sets"
 CARE: Final = "Care"
 OLDER_SCRIPTS: Final = "For scripts written for memory.sh"
-GROUPS: Final = (RECORDING, SEEING, FIXES, DATA_SETS, CARE, OLDER_SCRIPTS)
+GROUPS: Final = (RECORDING, SEEING, FIXES, TRUST, DATA_SETS, CARE, OLDER_SCRIPTS)
 
 _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("model", "recent", "successful", "patterns"), "cli_fixes"),
+    **dict.fromkeys(("audit", "verify", "publish", "archive"), "cli_governance"),
     **dict.fromkeys(("export", "backup", "restore"), "cli_copies"),
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
     "fix-history": "cli_fix_history",

@@ -1,0 +1,110 @@
+"""What may be believed: `audit`, `verify`, `publish`, `archive`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from hardwon.model import AnyRecord
+from hardwon.reports import LifeEvent, Links
+from hardwon.serve.cli_base import TRUST, Json, chosen, command, fail, record_json, write, write_json, write_lines
+from hardwon.serve.terminal import QUIET, STRONG, Line, Span, visible
+
+RecordId = Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")]
+By = Annotated[str, typer.Option(help="Who says so.")]
+
+
+@command(
+    TRUST, "hardwon audit 0198c0de-0000-7000-8000-000000000001", "hardwon audit 0198c0de-0000-7000-8000-000000000001 --json"
+)
+def audit(ctx: typer.Context, record_id: RecordId, as_json: Json = False) -> None:
+    """Show a record's whole life: who wrote it, what happened to it since, and what it has to do with others."""
+    with chosen(ctx).open(to_read=True) as memory:
+        life = memory.audit(record_id)
+        if not life:
+            fail(f"there is no record {record_id}, and never was one: hardwon recall finds ids")
+        links, found = memory.links(record_id), memory.get(record_id)
+    if as_json:
+        record = record_json(found) if found else None
+        write_json({"id": record_id, "record": record, "life": list(map(_life_json, life)), "links": _links_json(links)})
+    else:
+        write_lines([*map(_life_line, life), *_link_lines(links)])
+
+
+@command(TRUST, "hardwon verify 0198c0de-0000-7000-8000-000000000001 --by test_runner --verification-id ci-1234")
+def verify(
+    ctx: typer.Context,
+    record_id: RecordId,
+    by: Annotated[str, typer.Option(help="test_runner, human_approval or compiler.")],
+    verification_id: Annotated[str | None, typer.Option(help="Which run, approval or build it was.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Vouch for a record: a test, a person or a compiler confirmed it."""
+    with chosen(ctx).open(to_read=True) as memory:
+        _tell(memory.verify(record_id, by, verification_id), as_json)  # type: ignore[arg-type]  # it says what is allowed
+
+
+@command(TRUST, "hardwon publish 0198c0de-0000-7000-8000-000000000001")
+def publish(ctx: typer.Context, record_id: RecordId, by: By = "user", as_json: Json = False) -> None:
+    """Mark a verified record as one that proved itself."""
+    with chosen(ctx).open(to_read=True) as memory:
+        _tell(memory.publish(record_id, by), as_json)
+
+
+@command(TRUST, 'hardwon archive 0198c0de-0000-7000-8000-000000000001 --reason "the service is gone"')
+def archive(
+    ctx: typer.Context,
+    record_id: RecordId,
+    reason: Annotated[str, typer.Option(help="Why it is no longer true.")],
+    by: By = "user",
+    as_json: Json = False,
+) -> None:
+    """Take a record out of recall. It stays readable, and what it taught is taken back."""
+    with chosen(ctx).open(to_read=True) as memory:
+        _tell(memory.archive(record_id, reason, by), as_json)
+
+
+def _tell(record: AnyRecord, as_json: bool) -> None:
+    if as_json:
+        write_json({"id": record.id, "record": record_json(record)})
+    else:
+        write(f"{record.id} is {record.metadata.validation.status}\n")
+
+
+def _life_json(happened: LifeEvent) -> dict[str, Any]:
+    event = happened.event
+    return {
+        "kind": happened.kind,
+        "at": happened.at.isoformat(),
+        "by": happened.by,
+        "status": happened.status,
+        "reason": event.reason if event else None,
+        "verified_by": event.verified_by if event else None,
+        "verification_id": event.verification_id if event else None,
+        "replaced_by": event.replaced_by if event else None,
+        "helped": event.helped if event else None,
+    }
+
+
+def _links_json(links: Links) -> dict[str, Any]:
+    return {"replaced_by": links.replaced_by, "replaces": list(links.replaces), "contradicts": list(links.contradicts)}
+
+
+def _life_line(happened: LifeEvent) -> Line:
+    event = happened.event
+    said = [happened.by]
+    if event:
+        helped = None if event.helped is None else "it helped" if event.helped else "it did not help"
+        replaced = f"replaced by {event.replaced_by}" if event.replaced_by else None
+        said += filter(None, (event.verified_by, event.verification_id, helped, replaced, event.reason))
+    return (
+        Span(f"{happened.at:%Y-%m-%d %H:%M:%S}  ", QUIET),
+        Span(f"{happened.kind:<11}", STRONG),
+        Span(f"{happened.status:<11}"),
+        Span(visible(", ".join(said))),
+    )
+
+
+def _link_lines(links: Links) -> list[Line]:
+    told = [("replaced by", [links.replaced_by] if links.replaced_by else []), ("replaces", links.replaces)]
+    told.append(("contradicts", links.contradicts))
+    return [(Span(f"{name}: ", STRONG), Span(visible(", ".join(ids)))) for name, ids in told if ids]

@@ -1,0 +1,68 @@
+"""`hardwon audit`, `verify`, `publish`, `archive`, as a shell sees them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command_line import answered, at_once, hardwon_does, keys_of, refused, section_of, settle
+from hardwon import Memory
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+
+
+def a_fact(content: str = "Port 80 is open.") -> str:
+    with Memory("brain") as memory:
+        return memory.record_fact(content, "observation", author="ann").id
+
+
+def test_a_whole_life_is_shown() -> None:
+    old, new = a_fact(), a_fact("Port 80 is \x1b[31mshut.")
+    assert hardwon_does("verify", old, "--by", "test_runner", "--verification-id", "ci-7").stdout == f"{old} is verified\n"
+    assert hardwon_does("publish", old, "--by", "bob").stdout == f"{old} is published\n"
+    with Memory("brain") as memory:
+        memory.credit(old, False)
+        memory.supersede(old, new, "measured \x1b[31magain")
+    lines = hardwon_does("audit", old).stdout.splitlines()
+    assert [line.split()[2] for line in lines[:-1]] == ["created", "status", "status", "credited", "superseded"]
+    assert lines[0].endswith("ann")
+    assert "test_runner, test_runner, ci-7" in lines[1]
+    assert "it did not help" in lines[3]
+    assert f"replaced by {new}" in lines[4]
+    assert lines[-1] == f"replaced by: {new}"
+    assert "\x1b" not in "".join(lines)
+    assert f"replaces: {old}" in hardwon_does("audit", new).stdout
+
+
+def test_json_has_the_documented_keys() -> None:
+    record = a_fact()
+    for name, *rest in (("verify", "--by", "compiler"), ("publish",), ("archive", "--reason", "gone"), ("audit",)):
+        found = answered(name, record, *rest)
+        assert found["id"] == record
+        documented = section_of(name).partition("JSON")[2]
+        assert all(f"`{key}`" in documented for key in found)
+    life = answered("audit", record)
+    assert [each["status"] for each in life["life"]] == ["hypothesis", "verified", "published", "archived"]
+    assert keys_of(life["links"]) == {"replaced_by", "replaces", "contradicts"}
+
+
+def test_what_may_not_happen_is_told_in_one_line() -> None:
+    record = a_fact()
+    assert "from hypothesis: verified, archived" in refused("publish", record)
+    assert "human_approval" in refused("verify", record, "--by", "me")
+    assert "a UUID" in refused("archive", "nonsense", "--reason", "x")
+    assert "there is no record" in refused("archive", "0198c0de-0000-7000-8000-000000000001", "--reason", "x")
+    assert "never was one" in refused("audit", "nonsense")
+    assert at_once("archive", record).exit_code == 2
+
+
+def test_a_forgotten_record_has_its_tombstone_left() -> None:
+    record = a_fact()
+    with Memory("brain") as memory:
+        memory.forget(record)
+    assert answered("audit", record)["record"] is None
+    assert "forgotten" in at_once("audit", record).stdout
