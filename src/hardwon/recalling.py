@@ -14,6 +14,7 @@ from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by
 from hardwon.learn.failures import error_core, failure_hash, shows_error
 from hardwon.learn.lessons import HELPED, NOT_HELPED, OUR_FENCE, attempt_key, session_key
 from hardwon.learn.rules import Card, Rule
+from hardwon.learn.runs import reported
 from hardwon.learn.trajectories import error_in
 from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, Step, Trajectory
 from hardwon.recall.advice import Advice, Attempt, advice_on
@@ -345,7 +346,7 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[Attempt]:
     for number, step in enumerate(steps):
         if _same(step.action, action):
             failure = error_in(step.observation)
-            shown = clean_line(error_core(step.observation), limits.LESSON_CHARS_MAX)
+            shown = clean_line(error_core(reported(step.observation)), limits.LESSON_CHARS_MAX)
             yield Attempt(_NOW_US + number, "", step.action, not failure, failure, shown, None)
 
 
@@ -357,7 +358,7 @@ def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
         for step in record.steps:
             if _same(step.action, action):
                 failure = error_in(step.observation)
-                yield _attempt(record, step.action, not failure, failure, step.observation)
+                yield _attempt(record, step.action, not failure, failure, reported(step.observation) or step.observation)
     elif isinstance(record, Fix):
         error = record.issue.error_output or ""
         for command in record.fix_commands:

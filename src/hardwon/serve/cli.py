@@ -31,7 +31,7 @@ from hardwon.memory import Memory
 from hardwon.model import Record
 from hardwon.recall.topology import Branch
 from hardwon.reports import Loaded
-from hardwon.serve import terminal
+from hardwon.serve import cli_run, terminal
 from hardwon.serve.terminal import Line, Look, shown, visible
 
 if TYPE_CHECKING:
@@ -256,6 +256,9 @@ def recall(
         _write_json([{"score": hit.score, "why": hit.why, "stale": hit.stale, "record": _as_json(hit.record)} for hit in hits])
     else:
         _write_lines(terminal.hit_lines(hits, _look()))
+
+
+cli_run.register(app, RECORDING)
 
 
 # --- see what is there ------------------------------------------------------------------------------------------------

@@ -1,0 +1,108 @@
+"""`hardwon run`: a command between the memory's word of warning and the record of how it went.
+
+Nothing that the memory does, or fails to do, changes the command's run: it is told in one line on standard error.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import typer
+
+from hardwon import attempts, limits
+from hardwon.memory import Memory
+from hardwon.outside import running
+from hardwon.recall.advice import Advice
+from hardwon.serve.terminal import visible
+
+T = TypeVar("T")
+
+_BLOCKED: Final = 1
+_EXAMPLES: Final = (
+    "hardwon run -- python3 -c 'print(6 * 7)'",
+    'hardwon run --task "the parser reads dates" -- python3 -m compileall -q .',
+)
+
+
+def register(app: typer.Typer, group: str) -> None:
+    epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in _EXAMPLES)
+    untouched = {"allow_interspersed_args": False}  # what comes after the command is the command's
+    app.command("run", rich_help_panel=group, epilog=epilog, context_settings=untouched)(run)
+
+
+def run(
+    ctx: typer.Context,
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command, with everything that belongs to it.")],
+    task: Annotated[str | None, typer.Option(help="What it is for.", show_default="the command itself")] = None,
+    author: Annotated[str | None, typer.Option(help="Who runs it.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag of the record; as often as you like.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing beforehand.")] = False,
+    stop_if_blocked: Annotated[
+        bool, typer.Option("--stop-if-blocked", help="Do not run what failed the same way again and again: exit code 1.")
+    ] = False,
+) -> None:
+    """Run a command, say first when it failed here before, and record how it went.
+
+    Its input, output and exit code are passed through untouched.
+    """
+    line = attempts.command_line(command, _folder())
+    session = attempts.Session.of(os.environ)
+    again = session.holds(line)
+    if not again and (not quiet or stop_if_blocked):
+        advice = _asked("has no advice", limits.RUN_ADVICE_S, lambda: _advised(ctx, line, task))
+        if advice and _is_about_this(advice) and not quiet:
+            _say(advice.message)
+        if advice and advice.verdict == "blocked" and stop_if_blocked:
+            raise typer.Exit(_BLOCKED)
+    ran = running.run(command, os.environ | session.environment(line))
+    if ran.refusal:
+        _say(ran.refusal)
+    if not again:
+        kept: dict[str, Any] = {"task": task, "tests": attempts.runs_tests(command), "author": author, "tags": tag or ()}
+        _asked("did not record this run", limits.RUN_RECORD_S, lambda: _recorded(ctx, line, ran, session, kept))
+    raise typer.Exit(ran.exit_code)
+
+
+def _folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def _advised(ctx: typer.Context, line: str, task: str | None) -> Advice:
+    with _opened(ctx) as memory:
+        return memory.advise(line, task=task or None)
+
+
+def _recorded(ctx: typer.Context, line: str, ran: running.Ran, session: attempts.Session, kept: dict[str, Any]) -> str:
+    with _opened(ctx) as memory:
+        return attempts.record(memory, line, ran, session, **kept).id
+
+
+def _is_about_this(advice: Advice) -> bool:
+    """Whether it speaks against this very command. That little works here at all is no news before each of them."""
+    return advice.verdict != "ok" and bool(advice.evidence)
+
+
+def _opened(ctx: typer.Context) -> Memory:
+    memory: Memory = ctx.obj.open()
+    return memory
+
+
+def _asked(trouble: str, seconds: float, ask: Callable[[], T]) -> T | None:
+    try:
+        return attempts.within(seconds, ask)
+    except Exception as error:  # noqa: BLE001  # whatever is wrong with the memory, the command is what counts
+        _say(f"the memory {trouble}: {error}")
+        return None
+
+
+def _say(message: str) -> None:
+    try:
+        sys.stderr.write(f"hardwon: {visible(' '.join(message.split()))}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):  # nobody is there to read it
+        return
