@@ -139,10 +139,11 @@ def test_the_exit_code_decides_whatever_the_output_says() -> None:
 def test_what_was_told_of_a_run() -> None:
     assert reported(told(0, "", 1.0, "KeyError: 1")) == ""
     assert reported(told(1, "", 1.0, "KeyError: 1")) == "KeyError: 1"
+    assert reported(told(1, "", 1.0, "nothing like an error")) == "nothing like an error"
     assert reported(told(3, "", 1.0, "")) == "exit code 3 after 1.0 s"
     assert reported(told(137, "SIGKILL", 2.5, "compiling a\n")) == "killed by SIGKILL after 2.5 s"
-    assert reported(told(134, "SIGABRT", 2.5, "KeyError: 1")) == "KeyError: 1"
-    assert reported("KeyError: 1") == "KeyError: 1"
+    assert reported(told(134, "SIGABRT", 2.5, "KeyError: 'id'")) == "KeyError: 'id'"
+    assert reported("KeyError: 'id'") == "KeyError: 'id'"
     assert reported("all is well") == ""
     assert failure_hash(reported(told(3, "", 1.0, ""))) == failure_hash(reported(told(3, "", 20.4, "")))
 
@@ -157,13 +158,13 @@ def test_secrets_are_neither_recorded_nor_in_the_way() -> None:
     assert secret not in done.stderr.decode()
 
 
-def test_where_it_runs_is_part_of_the_command_inside_a_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_where_it_runs_is_part_of_the_command_inside_a_checkout(tmp_path: Path) -> None:
     Path("repo/.git").mkdir(parents=True)
     Path("repo/web/app").mkdir(parents=True)
     assert attempts.command_line(["npm", "test"], tmp_path / "repo") == "npm test"
     assert attempts.command_line(["npm", "test"], tmp_path / "repo" / "web" / "app") == "cd web/app && npm test"
     assert attempts.command_line(["npm", "run", "a b"], tmp_path) == "npm run 'a b'"
-    assert attempts.command_line(["a\udcff", "x" * 9000], None) == ("a\ufffd " + "x" * 9000)[: limits.RUN_COMMAND_CHARS_MAX]
+    assert attempts.command_line(["a\udcff", "x" * 9000], None) == ("'a\ufffd' " + "x" * 9000)[: limits.RUN_COMMAND_CHARS_MAX]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_every_exit_code_passes(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_exit_code_of_the_process_is_the_commands() -> None:
-    for code in (0, 1, 2, 77, 130, 141, 255):
+    for code in (2, 130, 255):
         assert run("sh", "-c", f"exit {code}", options=["-q"]).returncode == code
 
 
@@ -231,9 +232,8 @@ def test_the_input_is_the_commands() -> None:
     text = os.urandom(300_000)
     assert run("cat", input=text).stdout == text
     assert run("sh", "-c", "read line; echo got $line", input=b"one\ntwo\n").stdout == b"got one\n"
-    piped = subprocess.run(
-        f"seq 5 | {shlex.join([*HARDWON, 'run', '--', 'sort', '-r'])} | head -2", shell=True, capture_output=True, check=True
-    )
+    line = f"seq 5 | {shlex.join([*HARDWON, 'run', '--', 'sort', '-r'])} | head -2"
+    piped = subprocess.run(["sh", "-c", line], capture_output=True, check=True)
     assert piped.stdout == b"5\n4\n"
 
 
@@ -258,7 +258,7 @@ def test_a_script_without_its_first_line_is_run_as_shells_do() -> None:
         ("./nowhere", 127, "./nowhere: No such file or directory"),
         ("", 127, ": command not found"),
         ("./data", 126, "./data: Permission denied"),
-        (".", 126, ".: Is a directory"),
+        ("./", 126, "./: Is a directory"),
         ("./broken", 126, "./broken: bad interpreter: No such file or directory"),
         ("./binary", 126, "./binary: cannot execute binary file: Exec format error"),
     ],
@@ -269,8 +269,6 @@ def test_what_cannot_be_run_is_told_as_a_shell_tells_it(command: str, code: int,
         Path(name).write_bytes(content)
         Path(name).chmod(stat.S_IRWXU)
     ran = running.run([command])
-    if os.geteuid() == 0 and command == ".":
-        assert ran.exit_code == 126
     assert (ran.exit_code, ran.refusal) == (code, said)
 
 
@@ -289,21 +287,22 @@ def test_no_command_is_wrong_usage() -> None:
 
 def test_other_open_files_are_the_commands_too() -> None:
     reader, writer = os.pipe()
-    done = run("sh", "-c", f"echo over >&{writer}", pass_fds=[writer])
+    done = run(PYTHON, "-c", f"import os; os.write({writer}, b'over')", pass_fds=[writer])
     os.close(writer)
-    assert (done.returncode, os.read(reader, 100)) == (0, b"over\n")
+    assert (done.returncode, os.read(reader, 100)) == (0, b"over")
     os.close(reader)
 
 
 def test_much_output_passes_in_little_memory() -> None:
     size = 100_000_000
     script = (
-        "import resource, subprocess, sys, hashlib\n"
+        "import resource, sys\n"
         "from hardwon.outside import running\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"ran = running.run([sys.executable, '-c', 'import sys\\nfor _ in range({size // 100}): "
         'sys.stdout.write("y" * 99 + chr(10))\'])\n'
         "assert ran.exit_code == 0 and ran.output.total == " + str(size) + "\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, file=sys.stderr)\n"
     )
     process = subprocess.Popen([PYTHON, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout
@@ -316,13 +315,13 @@ def test_much_output_passes_in_little_memory() -> None:
     assert process.wait() == 0, error
     assert count == size
     assert digest.digest() == hashlib.sha256((b"y" * 99 + b"\n") * (size // 100)).digest()
-    assert int(error) < 60_000  # KiB
+    assert int(error) < 8_000  # KiB
     process.stdout.close()
     process.stderr.close()
 
 
 def test_of_much_output_the_beginning_and_the_end_are_recorded() -> None:
-    script = "print('first'); print('x' * 78 + chr(10), end='' , sep='') ; [print('x' * 78) for _ in range(20000)]; print('last'); 1 / 0"
+    script = "print('first'); [print('x' * 78) for _ in range(20000)]; print('last'); 1 / 0"
     done = run(PYTHON, "-c", script)
     assert done.returncode == 1
     kept = attempt()
@@ -442,7 +441,7 @@ def test_who_keeps_the_output_open_is_not_waited_for() -> None:
 def test_who_floods_the_output_afterwards_is_not_waited_for() -> None:
     done = run("sh", "-c", "yes & echo $!; exit 5", timeout=30)
     assert done.returncode == 5
-    assert done.stdout.split(b"\n")[0].isdigit()
+    assert any(line.isdigit() for line in done.stdout.split(b"\n"))
 
 
 def test_output_after_one_was_closed_still_comes() -> None:
@@ -508,10 +507,8 @@ def test_a_place_where_no_memory_can_be_changes_nothing() -> None:
     assert b"did not record this run" in done.stderr
 
 
-def test_a_memory_that_is_locked_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_that_is_locked_holds_nothing_up() -> None:
     run("true")
-    monkeypatch.setattr(limits, "RUN_ADVICE_S", 0.2)
-    monkeypatch.setattr(limits, "RUN_RECORD_S", 0.2)
     lock = apsw.Connection(str(Path("brain/memory.db")))
     lock.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
@@ -721,5 +718,5 @@ def test_ctrl_z_stops_it_and_fg_continues_it(screens: list[Screen]) -> None:
 
 
 def test_steps_of_other_tools_are_judged_as_before() -> None:
-    assert not worked(Step(action="x", observation="KeyError: 1"))
+    assert not worked(Step(action="x", observation="KeyError: 'id'"))
     assert worked(Step(action="x", observation="all is well"))

@@ -52,7 +52,7 @@ def run(
     again = session.holds(line)
     if not again and (not quiet or stop_if_blocked):
         advice = _asked("has no advice", limits.RUN_ADVICE_S, lambda: _advised(ctx, line, task))
-        if advice and _is_about_this(advice) and not quiet:
+        if advice and advice.failures and not quiet:  # not where it worked last: that little works here is no news each time
             _say(advice.message)
         if advice and advice.verdict == "blocked" and stop_if_blocked:
             raise typer.Exit(_BLOCKED)
@@ -80,11 +80,6 @@ def _advised(ctx: typer.Context, line: str, task: str | None) -> Advice:
 def _recorded(ctx: typer.Context, line: str, ran: running.Ran, session: attempts.Session, kept: dict[str, Any]) -> str:
     with _opened(ctx) as memory:
         return attempts.record(memory, line, ran, session, **kept).id
-
-
-def _is_about_this(advice: Advice) -> bool:
-    """Whether it speaks against this very command. That little works here at all is no news before each of them."""
-    return advice.verdict != "ok" and bool(advice.evidence)
 
 
 def _opened(ctx: typer.Context) -> Memory:
