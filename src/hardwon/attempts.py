@@ -17,14 +17,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from hardwon import limits
+from hardwon import intake, limits
 from hardwon.errors import BusyError
 from hardwon.fields import new_id
 from hardwon.govern.redaction import redact
 from hardwon.learn.actions import same_action
 from hardwon.learn.runs import reported, told
 from hardwon.learn.trajectories import error_in
-from hardwon.model import AnyRecord, SourceType, Step
+from hardwon.model import AnyRecord, SourceType, Step, Trajectory
 from hardwon.outside.git import repository_root
 
 if TYPE_CHECKING:
@@ -134,9 +134,8 @@ class Session:
 # --- what it printed --------------------------------------------------------------------------------------------------
 
 _ESCAPES: Final = re.compile(
-    r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b]*+(?:\x07|\x1b\\)?|[ -/]*+[0-~])?|\x9b[0-?]*+[ -/]*+[@-~]"
+    r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[ -/]*+[0-~])?|\x9b[0-?]*+[ -/]*+[@-~]"
 )
-_WIPED: Final = re.compile(r"[^\n]*\r(?=[^\n\r])")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -146,7 +145,8 @@ def plain(data: bytes) -> str:
     odd = text.count("\ufffd") + text.count("\0")
     if odd > len(text) * _BINARY_SHARE:
         return f"({len(data)} bytes that are no text)"
-    return _CONTROL.sub("", _WIPED.sub("", text.replace("\r\n", "\n")))
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return _CONTROL.sub("", "\n".join(lines))
 
 
 def shown_of(output: Window) -> str:
@@ -184,13 +184,10 @@ def record(
     tags: Sequence[str] = (),
 ) -> AnyRecord:
     """Keeps the attempt. `tests`: the command is one that runs tests."""
-    source_type: SourceType = "test_result" if tests else "agent_execution"
-    envelope: dict[str, Any] = {"source": {"type": source_type, "id": session.id}, "tags": list(dict.fromkeys((TAG, *tags)))}
-    if author is not None:
-        envelope["author"] = author
+    envelope = _envelope(session, tests, author, tags)
     about = redact(task)[0] if task else line
     if ran.stopped:
-        said = f"The command `{line}` was stopped after {ran.seconds:.1f} s, before it ended by itself."
+        said = f"The command `{line}` was stopped from outside after {ran.seconds:.1f} s."
         return memory.record_fact(f"{said} Task: {about}" if task else said, "observation", 1.0, **envelope)
     printed = ran.refusal or shown_of(ran.output)
     observation = told(ran.exit_code, _signal_name(ran.signal), ran.seconds, printed)
@@ -198,6 +195,18 @@ def record(
         envelope["failure_hash"] = error_in(observation)
     reward = 0.0 if ran.exit_code else 1.0
     return memory.record_trajectory(about, [Step(action=line, observation=observation, reward=reward)], reward, **envelope)
+
+
+def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:
+    """InvalidInputError for what could not be recorded: better told before the command is run."""
+    intake.metadata(_envelope(Session(""), False, author, tags), datetime.now(UTC), None)
+    Trajectory(task=task or "", steps=[], final_reward=0.0)
+
+
+def _envelope(session: Session, tests: bool, author: str | None, tags: Sequence[str]) -> dict[str, Any]:
+    source_type: SourceType = "test_result" if tests else "agent_execution"
+    source = {"type": source_type, "id": session.id} | ({} if author is None else {"author": author})
+    return {"source": source, "tags": list(dict.fromkeys((TAG, *tags)))}
 
 
 def _signal_name(number: int) -> str:

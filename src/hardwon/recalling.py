@@ -372,7 +372,7 @@ def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
 
 
 def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> Attempt:
-    shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
+    shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
     return Attempt(record.at_us, record.id, action, good, failure, shown, _source_of(record))
 
 

@@ -245,10 +245,9 @@ class _Streams:
     def joined(cls) -> Self:
         streams = cls()
         if os.isatty(STDIN) and os.isatty(STDOUT) and in_foreground():
-            streams.terminal, streams.child_in = streams._screen(STDOUT, termios.tcgetattr(STDIN))
-            streams.child_out = streams.child_in
-        else:
-            streams.child_out = streams._output(STDOUT)
+            with suppress(OSError):  # the system has no more terminals
+                streams.terminal, streams.child_in = streams._screen(STDOUT, termios.tcgetattr(STDIN))
+        streams.child_out = streams._output(STDOUT) if streams.child_in is None else streams.child_in
         both = _same_place() or (os.isatty(STDOUT) and os.isatty(STDERR))
         streams.child_err = streams.child_out if both else streams._output(STDERR)
         return streams
@@ -269,7 +268,8 @@ class _Streams:
 
     def _output(self, number: int) -> int:
         if os.isatty(number):
-            return self._screen(number, None)[1]
+            with suppress(OSError):
+                return self._screen(number, None)[1]
         ours, childs = os.pipe()
         with suppress(OSError, AttributeError):  # F_SETPIPE_SZ is Linux's, and the user's share of it may be used up
             fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, limits.RUN_READ_BYTES)
@@ -336,8 +336,11 @@ class _Signals:
         os.set_blocking(self.came, False)
         os.set_blocking(self._came, False)
         self._wakeup = signal.set_wakeup_fd(self._came, warn_on_full_buffer=False)
-        for number in (*_TO_FORWARD, *_TO_NOTICE):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or a job in the background: the command ignores it too
+        for number in (*_TO_NOTICE, *_TO_FORWARD):
+            ignored = (
+                signal.getsignal(number) is signal.SIG_IGN
+            )  # nohup, or a job in the background: the command ignores it too
+            if number in _TO_NOTICE or not ignored:
                 self._before[number] = signal.signal(number, _to_wakeup)
         return self
 
@@ -356,10 +359,9 @@ class _Signals:
 
     def watch(self, take: Callable[[int, bool], None]) -> None:
         """From now on `take` gets those that are to be sent on, in a thread of their own."""
-        if self._before:
-            self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
-            self._thread = threading.Thread(target=self._wait, args=(take,), daemon=True)
-            self._thread.start()
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
+        self._thread = threading.Thread(target=self._wait, args=(take,), daemon=True)
+        self._thread.start()
 
     def _wait(self, take: Callable[[int, bool], None]) -> None:
         while True:

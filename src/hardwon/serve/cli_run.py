@@ -6,15 +6,15 @@ Nothing that the memory does, or fails to do, changes the command's run: it is t
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import typer
 
-from hardwon import attempts, limits
+from hardwon import limits
 from hardwon.memory import Memory
-from hardwon.outside import running
-from hardwon.recall.advice import Advice
 from hardwon.serve.terminal import visible
 
 T = TypeVar("T")
@@ -47,11 +47,16 @@ def run(
 
     Its input, output and exit code are passed through untouched.
     """
+    from hardwon import attempts  # the other commands start without it, and without what it takes to run one
+    from hardwon.outside import running
+
+    attempts.check(task, author, tag or ())
     line = attempts.command_line(command, _folder())
     session = attempts.Session.of(os.environ)
     again = session.holds(line)
+    memory = _Asked(ctx)
     if not again and (not quiet or stop_if_blocked):
-        advice = _asked("has no advice", limits.RUN_ADVICE_S, lambda: _advised(ctx, line, task))
+        advice = memory.asked("has no advice", limits.RUN_ADVICE_S, lambda opened: opened.advise(line, task=task or None))
         if advice and advice.failures and not quiet:  # not where it worked last: that little works here is no news each time
             _say(advice.message)
         if advice and advice.verdict == "blocked" and stop_if_blocked:
@@ -60,8 +65,12 @@ def run(
     if ran.refusal:
         _say(ran.refusal)
     if not again:
-        kept: dict[str, Any] = {"task": task, "tests": attempts.runs_tests(command), "author": author, "tags": tag or ()}
-        _asked("did not record this run", limits.RUN_RECORD_S, lambda: _recorded(ctx, line, ran, session, kept))
+        tests = attempts.runs_tests(command)
+        kept = partial(
+            attempts.record, line=line, ran=ran, session=session, task=task, tests=tests, author=author, tags=tag or ()
+        )
+        with suppress(KeyboardInterrupt):  # the command has ended: its exit code is what counts
+            memory.asked("did not record this run", limits.RUN_RECORD_S, kept)
     raise typer.Exit(ran.exit_code)
 
 
@@ -72,27 +81,28 @@ def _folder() -> Path | None:
         return None
 
 
-def _advised(ctx: typer.Context, line: str, task: str | None) -> Advice:
-    with _opened(ctx) as memory:
-        return memory.advise(line, task=task or None)
+class _Asked:
+    """The memory, while whatever is wrong with it is told once."""
 
+    def __init__(self, ctx: typer.Context) -> None:
+        self._ctx = ctx
+        self._told = False
 
-def _recorded(ctx: typer.Context, line: str, ran: running.Ran, session: attempts.Session, kept: dict[str, Any]) -> str:
-    with _opened(ctx) as memory:
-        return attempts.record(memory, line, ran, session, **kept).id
+    def asked(self, trouble: str, seconds: float, ask: Callable[[Memory], T]) -> T | None:
+        from hardwon.attempts import within
 
+        def opened() -> T:
+            memory: Memory
+            with self._ctx.obj.open() as memory:
+                return ask(memory)
 
-def _opened(ctx: typer.Context) -> Memory:
-    memory: Memory = ctx.obj.open()
-    return memory
-
-
-def _asked(trouble: str, seconds: float, ask: Callable[[], T]) -> T | None:
-    try:
-        return attempts.within(seconds, ask)
-    except Exception as error:  # noqa: BLE001  # whatever is wrong with the memory, the command is what counts
-        _say(f"the memory {trouble}: {error}")
-        return None
+        try:
+            return within(seconds, opened)
+        except Exception as error:  # noqa: BLE001  # whatever is wrong with the memory, the command is what counts
+            if not self._told:
+                _say(f"the memory {trouble}: {error}")
+            self._told = True
+            return None
 
 
 def _say(message: str) -> None:
