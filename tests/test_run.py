@@ -292,9 +292,10 @@ def test_what_could_not_be_recorded_is_refused_before_it_is_run() -> None:
 
 
 def test_no_command_is_wrong_usage() -> None:
-    done = subprocess.run([*HARDWON, "run"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "Usage: hardwon run" in done.stderr
+    for nothing in ([], ["--"], ["--", ""]):
+        done = subprocess.run([*HARDWON, "run", *nothing], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "Usage: hardwon run" in done.stderr
     assert not Path("brain").exists()
 
 

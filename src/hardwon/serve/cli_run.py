@@ -50,6 +50,8 @@ def run(
     from hardwon import attempts  # the other commands start without it, and without what it takes to run one
     from hardwon.outside import running
 
+    if not command[0].strip():
+        raise typer.BadParameter("it is empty", param_hint="COMMAND")
     attempts.check(task, author, tag or ())
     line = attempts.command_line(command, _folder())
     session = attempts.Session.of(os.environ)
