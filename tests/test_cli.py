@@ -154,6 +154,7 @@ def test_the_help_groups_every_command() -> None:
         "Remember and recall",
         "See what is there",
         "Fixes",
+        "Trust",
         "Data sets",
         "Care",
         "For scripts written for memory.sh",
@@ -447,7 +448,7 @@ WORDS = st.text(alphabet=st.characters(exclude_characters="\0/", exclude_categor
 )
 
 
-@given(st.sampled_from(COMMANDS), st.lists(WORDS, max_size=5))
+@given(st.sampled_from([name for name in COMMANDS if name != "run"]), st.lists(WORDS, max_size=5))  # its words would be run
 @settings(max_examples=200)
 def test_no_argument_makes_a_traceback(command: str, words: list[str]) -> None:
     done = at_once(*command.split(), *words)

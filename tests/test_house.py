@@ -32,6 +32,7 @@ LAYERS = [
         "tidying",
         "believing",
         "fix_history",
+        "attempts",
     },
     {"datasets"},
     {"doors"},

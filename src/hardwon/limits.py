@@ -648,3 +648,33 @@ FILE_TIME_UNSURE_NS: Final = 20_000_000
 FIX_CONTEXT_TOKENS: Final = 1_000
 """The budget of a fixer's context where the caller names none: a page. A fixer is asked once for an issue, and counted
 generously these are some five hundred tokens of a model's own."""
+
+# --- commands that are run ----------------------------------------------------------------------------------------
+
+RUN_HEAD_BYTES: Final = 32 * KIB
+"""What is kept of a command's output from its beginning until it ended: FAILURE_HEAD_CHARS of text, in any script and with
+the colours that a terminal gets, several times over."""
+
+RUN_TAIL_BYTES: Final = 64 * KIB
+"""The same of its end, for FAILURE_TAIL_CHARS."""
+
+RUN_READ_BYTES: Final = 256 * KIB
+"""What is passed on at a time. A pipe holds as much where the system allows it."""
+
+RUN_TYPED_BYTES_MAX: Final = 64 * KIB
+"""Typed, or pasted, and not yet taken by the command: no more is read from the terminal until it takes some."""
+
+RUN_LINGER_S: Final = 0.3
+"""How long to wait for more output once a command is gone, where something that it started holds its output open."""
+
+RUN_SUSPEND_S: Final = 0.1
+"""How long a command may take to put its screen in order before Ctrl-Z stops it."""
+
+RUN_ADVICE_S: Final = 3.0
+"""How long a command waits for what the memory has to say before it. Fifty times what it takes."""
+
+RUN_RECORD_S: Final = 20.0
+"""How long a command that has ended waits for its attempt to be recorded, where others write: whoever ran it waits as well."""
+
+RUN_COMMAND_CHARS_MAX: Final = 4_000
+"""How much of a command line is recorded: as much as an action is judged by."""

@@ -15,6 +15,7 @@ from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by
 from hardwon.learn.failures import error_core, failure_hash, shows_error
 from hardwon.learn.lessons import HELPED, NOT_HELPED, OUR_FENCE, attempt_key, session_key, strategy_key
 from hardwon.learn.rules import Card, Rule
+from hardwon.learn.runs import reported
 from hardwon.learn.signatures import generate_issue_signature
 from hardwon.learn.trajectories import error_in
 from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, Step, Trajectory
@@ -328,7 +329,7 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[Attempt]:
     for number, step in enumerate(steps):
         if _same(step.action, action):
             failure = error_in(step.observation)
-            shown = clean_line(error_core(step.observation), limits.LESSON_CHARS_MAX)
+            shown = clean_line(error_core(reported(step.observation)), limits.LESSON_CHARS_MAX)
             yield Attempt(_NOW_US + number, "", step.action, not failure, failure, shown, None)
 
 
@@ -342,7 +343,7 @@ def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
             if _same(step.action, action):
                 # What shows no error that we know of may have failed all the same: whoever recorded it says so.
                 failure = error_in(step.observation) or (ended_badly or "" if number == len(record.steps) else "")
-                yield _attempt(record, step.action, not failure, failure, step.observation)
+                yield _attempt(record, step.action, not failure, failure, reported(step.observation) or step.observation)
     elif isinstance(record, Fix):
         error = record.issue.error_output or ""
         for command in record.fix_commands:
@@ -363,7 +364,7 @@ def _failure_of(fix: Fix) -> str:
 
 
 def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> Attempt:
-    shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
+    shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
     return Attempt(record.at_us, record.id, action, good, failure, shown, _source_of(record))
 
 

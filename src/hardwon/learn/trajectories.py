@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.learn.canonical import canonical, key_of
-from hardwon.learn.failures import failure_hash, shows_error
+from hardwon.learn.failures import failure_hash
+from hardwon.learn.runs import reported
 from hardwon.model import Step, Trajectory
 
 DISCOUNT: Final = 0.9
@@ -79,9 +80,14 @@ def error_in(observation: str) -> str:
     """The failure hash of what an observation reports; empty where it reports no error."""
     if len(observation) <= _REMEMBERED_CHARS_MAX:
         return _remembered_error(observation)
-    return failure_hash(observation) if shows_error(observation) else ""
+    return _error_in(observation)
 
 
 @lru_cache(maxsize=512)  # a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and again
 def _remembered_error(observation: str) -> str:
-    return failure_hash(observation) if shows_error(observation) else ""
+    return _error_in(observation)
+
+
+def _error_in(observation: str) -> str:
+    said = reported(observation)
+    return failure_hash(said) if said else ""

@@ -42,6 +42,7 @@ GROUPS: Final = (RECORDING, SEEING, FIXES, TRUST, DATA_SETS, CARE, OLDER_SCRIPTS
 
 _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("model", "recent", "successful", "patterns"), "cli_fixes"),
+    "run": "cli_run",
     **dict.fromkeys(("audit", "verify", "publish", "archive"), "cli_governance"),
     **dict.fromkeys(("export", "backup", "restore"), "cli_copies"),
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
@@ -126,13 +127,13 @@ app: Final = new_app(
 )
 
 
-def command(group: str, *examples: str) -> Callable[[Command], Command]:
-    """Adds a command under the name of its function; a test runs the examples."""
+def command(group: str, *examples: str, settings: dict[str, Any] | None = None) -> Callable[[Command], Command]:
+    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context."""
 
     def added(function: Command) -> Command:
         name = function.__name__.rstrip("_")
         single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        single.command(name, epilog=epilog_of(examples))(function)
+        single.command(name, epilog=epilog_of(examples), context_settings=settings)(function)
         _declared[name] = _Declared(single, group)
         return function
 

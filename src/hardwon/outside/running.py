@@ -1,0 +1,637 @@
+"""Runs a command as if nobody stood between it and whoever started it, and keeps the beginning and the end of its output.
+
+Where standard input and output are a terminal, the command gets a terminal of its own, with a session of its own, and ours is
+raw while it runs: every key goes to it, and its terminal makes signals of them. Elsewhere it stays in our process group, so
+that it can read from the terminal, is stopped and continued with us, and gets what is sent to the whole group; an output of
+ours that is a terminal is one for the command too. Output that goes to two places comes through two pipes, and through one
+where both are the same place: then its order is kept.
+
+Only the main thread can do this, for signals are its business.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import selectors
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import time
+import tty
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from types import TracebackType
+from typing import Any, Final, Self
+
+from hardwon import limits
+
+NOT_FOUND: Final = 127
+NOT_EXECUTABLE: Final = 126
+KILLED_BY: Final = 128
+"""What a shell adds to the number of the signal that killed a command."""
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+_TO_FORWARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_TO_NOTICE: Final = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGCONT)
+_BY_KERNEL: Final = 128  # si_code of a signal that a terminal sent: then the whole group has it, and the command with us
+_NO_SIZE: Final = b"\0" * 8
+_SCRIPT_READ_BYTES: Final = 80  # a file with no zero byte in them is a script, as shells have it
+
+
+class Window:
+    """The beginning and the end of what passes through."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = limits.RUN_HEAD_BYTES - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        if data:
+            self._tail += data[-limits.RUN_TAIL_BYTES :]
+            if len(self._tail) > 4 * limits.RUN_TAIL_BYTES:
+                del self._tail[: -limits.RUN_TAIL_BYTES]
+
+    @property
+    def head(self) -> bytes:
+        return bytes(self._head)
+
+    @property
+    def tail(self) -> bytes:
+        """What comes after `head`, or the end of it."""
+        return bytes(self._tail[-limits.RUN_TAIL_BYTES :])
+
+    @property
+    def left_out(self) -> int:
+        """Bytes between the two."""
+        return self.total - len(self.head) - len(self.tail)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a command ended: `exit_code` as a shell reports it; `signal` the number of what killed it, else 0; `stopped` whether
+    it ended because it was interrupted, told to end, or its reader left; `refusal` why it could not be started, else empty."""
+
+    exit_code: int
+    signal: int = 0
+    seconds: float = 0.0
+    stopped: bool = False
+    refusal: str = ""
+    output: Window = field(default_factory=Window)
+
+
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Ran:
+    """Runs it until it ends. Whatever goes wrong on the way is the command's own, or told by `refusal`."""
+    _open_standard_streams()
+    began = time.monotonic()
+    streams = _Streams.joined()
+    signals = _Signals()
+    try:
+        with signals:
+            process = _started(command, environment, streams)
+            streams.close_childs()
+            relay = _Relay(_Child(process), streams, signals)
+            relay.run()
+    except _RefusalError as refused:
+        return Ran(refused.exit_code, refusal=str(refused))
+    finally:
+        streams.close()
+    return relay.ended(time.monotonic() - began)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+class _RefusalError(Exception):
+    def __init__(self, exit_code: int, why: str) -> None:
+        super().__init__(why)
+        self.exit_code = exit_code
+
+
+def _started(command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams) -> subprocess.Popen[bytes]:
+    try:
+        return _spawned(command, environment, streams)
+    except OSError as error:
+        found = _found(command[0])
+        if found and error.errno == errno.ENOEXEC and _is_script(found):  # no #! line; every shell runs it itself
+            with suppress(OSError):
+                return _spawned(["/bin/sh", found, *command[1:]], environment, streams)
+        raise _refusal(command[0], found, error) from None
+    except ValueError:  # a zero byte, which only a caller in Python can have put there
+        raise _RefusalError(NOT_FOUND, f"{command[0]}: command not found") from None
+
+
+def _spawned(command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams) -> subprocess.Popen[bytes]:
+    own = streams.terminal is not None
+    return subprocess.Popen(  # noqa: S603  # it is what the user asks for, and no shell sees it
+        list(command),
+        stdin=streams.child_in,
+        stdout=streams.child_out,
+        stderr=streams.child_err,
+        env=environment,
+        close_fds=False,  # a make's job server, or a shell's <(…), has numbers of its own; all of ours close by themselves
+        start_new_session=own,
+        preexec_fn=_take_terminal if own else None,  # no other thread of ours runs yet
+    )
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(STDIN, termios.TIOCSCTTY, 0)
+
+
+def _found(name: str) -> str | None:
+    """The file that would be run, whether or not it can be."""
+    if "/" in name:
+        return name if os.path.lexists(name) else None
+    for folder in os.get_exec_path():
+        path = os.path.join(folder, name)  # noqa: PTH118  # as exec joins them
+        if name and os.path.isfile(path):  # noqa: PTH113
+            return path
+    return None
+
+
+def _is_script(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return b"\0" not in file.read(_SCRIPT_READ_BYTES)
+    except OSError:
+        return False
+
+
+def _refusal(name: str, found: str | None, error: OSError) -> _RefusalError:
+    """In the words of a shell."""
+    if found is None:
+        return _RefusalError(NOT_FOUND, f"{name}: No such file or directory" if "/" in name else f"{name}: command not found")
+    if os.path.isdir(found):  # noqa: PTH112
+        return _RefusalError(NOT_EXECUTABLE, f"{name}: Is a directory")
+    if isinstance(error, FileNotFoundError):
+        return _RefusalError(NOT_EXECUTABLE, f"{name}: bad interpreter: No such file or directory")
+    if error.errno == errno.ENOEXEC:
+        return _RefusalError(NOT_EXECUTABLE, f"{name}: cannot execute binary file: Exec format error")
+    return _RefusalError(NOT_EXECUTABLE, f"{name}: {error.strerror}")
+
+
+class _Child:
+    """The process. Signals are sent from another thread than the one that waits for it, so a lock keeps them apart: once it was
+    waited for, its number may be somebody else's."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.pid = process.pid
+        self.status: int | None = None
+        self._process = process
+        self._lock = threading.Lock()
+
+    def look(self) -> bool:
+        """Notes whether it has ended; returns whether it is stopped."""
+        with self._lock:
+            while self.status is None:
+                try:
+                    pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
+                except ChildProcessError:  # somebody ignores SIGCHLD for us: nobody knows any more how it ended
+                    pid, status = self.pid, 0
+                if not pid:
+                    return False
+                if os.WIFSTOPPED(status):
+                    return True
+                self.status = status
+                self._process.returncode = os.waitstatus_to_exitcode(status)
+        return False
+
+    def send(self, number: int, *, to_group: bool = False) -> None:
+        with self._lock, suppress(ProcessLookupError, PermissionError):
+            if self.status is None:
+                (os.killpg if to_group else os.kill)(self.pid, number)
+
+    @property
+    def ended(self) -> bool:
+        return self.status is not None
+
+
+# --- its streams ------------------------------------------------------------------------------------------------------
+
+
+def _open_standard_streams() -> None:
+    """One that is closed would otherwise be the number of the next file that somebody opens."""
+    for number in (STDIN, STDOUT, STDERR):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+
+
+@dataclass
+class _Streams:
+    """What the child reads and writes, our ends of it with where their bytes go, and the terminals among them."""
+
+    child_in: int | None = None
+    child_out: int = -1
+    child_err: int = -1
+    passed_on: dict[int, int] = field(default_factory=dict)
+    terminal: int | None = None
+    screens: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls) -> Self:
+        streams = cls()
+        if os.isatty(STDIN) and os.isatty(STDOUT) and in_foreground():
+            with suppress(OSError):  # the system has no more terminals
+                streams.terminal, streams.child_in = streams._screen(STDOUT, termios.tcgetattr(STDIN))
+        streams.child_out = streams._output(STDOUT) if streams.child_in is None else streams.child_in
+        both = _same_place() or (os.isatty(STDOUT) and os.isatty(STDERR))
+        streams.child_err = streams.child_out if both else streams._output(STDERR)
+        return streams
+
+    def _screen(self, shown_on: int, attributes: list[Any] | None) -> tuple[int, int]:
+        """A terminal. Without attributes it is one for output alone: ours turns line ends into what they are on a screen."""
+        ours, childs = os.openpty()
+        if attributes is None:
+            attributes = termios.tcgetattr(childs)
+            attributes[tty.OFLAG] &= ~termios.OPOST
+            attributes[tty.LFLAG] &= ~(termios.ECHO | termios.ICANON | termios.ISIG)
+        termios.tcsetattr(childs, termios.TCSANOW, attributes)
+        os.set_blocking(ours, False)
+        self.screens[ours] = childs
+        self.passed_on[ours] = shown_on
+        self.resize()
+        return ours, childs
+
+    def _output(self, number: int) -> int:
+        if os.isatty(number):
+            with suppress(OSError):
+                return self._screen(number, None)[1]
+        ours, childs = os.pipe()
+        with suppress(OSError, AttributeError):  # F_SETPIPE_SZ is Linux's, and the user's share of it may be used up
+            fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, limits.RUN_READ_BYTES)
+        self.passed_on[ours] = number
+        return childs
+
+    def resize(self) -> None:
+        """As large as the terminal that they are shown on."""
+        for ours in self.screens:
+            with suppress(OSError):
+                size = fcntl.ioctl(self.passed_on.get(ours, STDOUT), termios.TIOCGWINSZ, _NO_SIZE)
+                if struct.unpack("HHHH", size)[0]:
+                    fcntl.ioctl(ours, termios.TIOCSWINSZ, size)
+
+    def close_childs(self) -> None:
+        """Its ends of pipes. Those of terminals stay open until it ends: one that nobody has open ends at once, and the child
+        may close all of its own and come back by /dev/tty."""
+        for number in {self.child_out, self.child_err} - set(self.screens.values()):
+            os.close(number)
+        self.child_in, self.child_out, self.child_err = None, -1, -1
+
+    def close_screens(self) -> None:
+        for childs in self.screens.values():
+            os.close(childs)
+        self.screens.clear()
+
+    def close(self) -> None:
+        if self.child_out >= 0:  # nothing was started
+            self.close_childs()
+        self.close_screens()
+        for ours in self.passed_on:
+            os.close(ours)
+        self.passed_on.clear()
+
+
+def _same_place() -> bool:
+    out, err = os.fstat(STDOUT), os.fstat(STDERR)
+    return (out.st_dev, out.st_ino, out.st_rdev) == (err.st_dev, err.st_ino, err.st_rdev)
+
+
+def in_foreground() -> bool:
+    """Whether we may use the terminal. Where it controls nobody there is no background."""
+    try:
+        return os.tcgetpgrp(STDIN) in (os.getpgrp(), 0)
+    except OSError:
+        return True
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------
+
+
+class _Signals:
+    """Brings signals to where they can be waited for together with everything else. While the command is being started, their
+    handlers do it; then a thread, which also learns where they come from, and sends them on even while we wait to write."""
+
+    def __init__(self) -> None:
+        self.came, self._came = os.pipe()
+        self._before: dict[int, Any] = {}
+        self._mask: set[int] | None = None
+        self._thread: threading.Thread | None = None
+        self._over = False
+
+    def __enter__(self) -> Self:
+        os.set_blocking(self.came, False)
+        os.set_blocking(self._came, False)
+        self._wakeup = signal.set_wakeup_fd(self._came, warn_on_full_buffer=False)
+        for number in (*_TO_NOTICE, *_TO_FORWARD):
+            ignored = (
+                signal.getsignal(number) is signal.SIG_IGN
+            )  # nohup, or a job in the background: the command ignores it too
+            if number in _TO_NOTICE or not ignored:
+                self._before[number] = signal.signal(number, _to_wakeup)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread:
+            self._over = True
+            signal.pthread_kill(self._thread.ident or 0, signal.SIGWINCH)
+            self._thread.join()
+        for number, handler in self._before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        if self._mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        signal.set_wakeup_fd(self._wakeup)
+        os.close(self.came)
+        os.close(self._came)
+
+    def watch(self, take: Callable[[int, bool], None]) -> None:
+        """From now on `take` gets those that are to be sent on, in a thread of their own."""
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._before)
+        self._thread = threading.Thread(target=self._wait, args=(take,), daemon=True)
+        self._thread.start()
+
+    def _wait(self, take: Callable[[int, bool], None]) -> None:
+        while True:
+            number, from_terminal = _next_of(self._before)
+            if self._over:
+                return
+            if number in _TO_FORWARD:
+                take(number, from_terminal)
+            else:
+                with suppress(BlockingIOError):  # full: it will be read
+                    os.write(self._came, bytes((number,)))
+
+    def read(self) -> list[int]:
+        with suppress(BlockingIOError):
+            return list(os.read(self.came, 1024))
+        return []
+
+
+def _to_wakeup(_: int, __: object) -> None:
+    """A handler: its being there makes Python write the number to the pipe."""
+
+
+def _next_of(numbers: Mapping[int, Any]) -> tuple[int, bool]:
+    """A signal, and whether a terminal sent it, to the command as well as to us."""
+    if hasattr(signal, "sigwaitinfo"):
+        found = signal.sigwaitinfo(numbers)
+        return found.si_signo, found.si_code == _BY_KERNEL
+    number = signal.sigwait(numbers)
+    return number, _may_be_typed(number)
+
+
+def _may_be_typed(number: int) -> bool:
+    return number in (signal.SIGINT, signal.SIGQUIT) and os.isatty(STDIN) and in_foreground()
+
+
+# --- between the two --------------------------------------------------------------------------------------------------
+
+
+class _Relay:
+    """Passes on what comes until the command has ended and nothing more comes."""
+
+    def __init__(self, child: _Child, streams: _Streams, signals: _Signals) -> None:
+        self.output = Window()
+        self._child = child
+        self._streams = streams
+        self._signals = signals
+        self._told_to_stop = False
+        self._reader_left = False
+        self._ended_at: float | None = None
+        self._since_end = 0
+        self._suspend_at: float | None = None
+        self._typed = b""
+        self._ours: _OurTerminal | None = None
+        self._selector = selectors.DefaultSelector()
+
+    def run(self) -> None:
+        with self._selector as selector:
+            selector.register(self._signals.came, selectors.EVENT_READ, self._signalled)
+            for ours in self._streams.passed_on:
+                selector.register(ours, selectors.EVENT_READ, partial(self._pass_on, ours))
+            self._signals.watch(self._forward)
+            with _OurTerminal(self._streams.terminal is not None) as self._ours:
+                self._watch_keys()
+                self._child_changed()
+                while not self._is_over():
+                    for key, _ in selector.select(self._patience()):
+                        key.data()
+                    self._suspend_when_due()
+
+    def ended(self, seconds: float) -> Ran:
+        code = os.waitstatus_to_exitcode(self._child.status or 0)
+        killed = max(0, -code)
+        exit_code = KILLED_BY + killed if killed else code
+        interrupted = KILLED_BY + signal.SIGINT
+        stopped = exit_code == interrupted or (bool(exit_code) and (self._told_to_stop or self._reader_left))
+        return Ran(exit_code, killed, seconds, stopped, "", self.output)
+
+    # --- output ---
+
+    def _is_over(self) -> bool:
+        if self._ended_at is None:
+            return False
+        if not self._streams.passed_on:
+            return True
+        # What it wrote before it ended may still be on its way, however long our own reader takes.
+        late = time.monotonic() > self._ended_at + limits.RUN_LINGER_S
+        return late and (self._since_end >= limits.RUN_READ_BYTES or not self._selector.select(0))
+
+    def _patience(self) -> float | None:
+        if self._ended_at is not None:
+            return max(0.0, self._ended_at + limits.RUN_LINGER_S - time.monotonic())
+        return max(0.0, self._suspend_at - time.monotonic()) if self._suspend_at is not None else None
+
+    def _pass_on(self, ours: int) -> None:
+        if ours not in self._streams.passed_on:  # closed by another of the same round
+            return
+        try:
+            data = os.read(ours, limits.RUN_READ_BYTES)
+        except BlockingIOError:  # only the terminal's other direction is ready
+            self._type()
+            return
+        except OSError:  # a terminal that nobody has open any more
+            data = b""
+        if not data:
+            self._close(ours)
+            return
+        self.output.add(data)
+        self._since_end += len(data) if self._ended_at is not None else 0
+        try:
+            write_all(self._streams.passed_on[ours], data)
+        except OSError:
+            self._reader_left = True
+            self._close(ours)  # the command's next write fails as it would without us
+        self._type()
+
+    def _close(self, ours: int) -> None:
+        self._selector.unregister(ours)
+        if ours == self._streams.terminal:
+            self._streams.terminal = None
+            self._watch_keys()
+        if childs := self._streams.screens.pop(ours, None):
+            os.close(childs)
+        del self._streams.passed_on[ours]
+        os.close(ours)
+
+    # --- input, where the command has a terminal of its own ---
+
+    def _watch_keys(self) -> None:
+        """Reads keys while there is a command to take them, the terminal is ours, and it takes them."""
+        wanted = bool(
+            self._streams.terminal is not None
+            and self._ours
+            and self._ours.raw
+            and len(self._typed) < limits.RUN_TYPED_BYTES_MAX
+            and self._ended_at is None
+        )
+        watched = STDIN in self._selector.get_map()
+        if wanted and not watched:
+            self._selector.register(STDIN, selectors.EVENT_READ, self._key)
+        elif watched and not wanted:
+            self._selector.unregister(STDIN)
+
+    def _key(self) -> None:
+        try:
+            data = os.read(STDIN, 4096)
+        except OSError:
+            data = b""
+        if not data and self._ours:  # it hung up
+            self._ours.leave()
+        self._typed += data
+        self._note_signal_keys(data)
+        self._type()
+
+    def _note_signal_keys(self, data: bytes) -> None:
+        terminal = self._streams.terminal
+        if terminal not in self._streams.screens:  # it has just ended
+            return
+        attributes = termios.tcgetattr(self._streams.screens[terminal])
+        if not attributes[tty.LFLAG] & termios.ISIG:  # an editor: they are keys like others
+            return
+        keys = attributes[tty.CC]
+        self._told_to_stop |= keys[termios.VINTR] in data or keys[termios.VQUIT] in data
+        if keys[termios.VSUSP] in data and os.tcgetpgrp(terminal) == self._child.pid:
+            # Nobody in its session could continue it, so the kernel does not stop it: we do. A shell in there has jobs of its
+            # own, which it stops itself.
+            self._suspend_at = time.monotonic() + limits.RUN_SUSPEND_S
+
+    def _type(self) -> None:
+        terminal = self._streams.terminal
+        if terminal is None:
+            return
+        if self._typed:
+            with suppress(OSError):  # it takes no more for now, or has gone
+                self._typed = self._typed[os.write(terminal, self._typed) :]
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._typed else 0)
+        if self._selector.get_key(terminal).events != events:
+            self._selector.modify(terminal, events, partial(self._pass_on, terminal))
+        self._watch_keys()
+
+    # --- signals ---
+
+    def _forward(self, number: int, from_terminal: bool) -> None:
+        """Called in the thread that waits for signals."""
+        self._told_to_stop = True
+        apart = self._streams.terminal is not None
+        if apart or not from_terminal:
+            self._child.send(number, to_group=apart)
+
+    def _signalled(self) -> None:
+        for number in self._signals.read():
+            if number == signal.SIGCHLD:
+                self._child_changed()
+            elif number == signal.SIGWINCH:
+                self._streams.resize()
+            elif number == signal.SIGCONT:
+                self._go_on()
+            else:  # it came before its thread waited for it
+                self._forward(number, _may_be_typed(number))
+
+    def _child_changed(self) -> None:
+        stopped = self._child.look()
+        if self._child.ended and self._ended_at is None:
+            self._ended_at = time.monotonic()
+            self._watch_keys()
+            for ours, childs in list(self._streams.screens.items()):
+                os.close(childs)
+                del self._streams.screens[ours]
+        elif stopped and self._streams.terminal is not None:
+            self._suspend()
+
+    def _suspend_when_due(self) -> None:
+        if self._suspend_at is not None and time.monotonic() >= self._suspend_at:
+            self._suspend_at = None
+            self._child.send(signal.SIGSTOP, to_group=True)
+
+    def _suspend(self) -> None:
+        """The command is stopped: so are we, and whoever started us has the terminal."""
+        self._suspend_at = None
+        if self._ours:
+            self._ours.leave()
+        self._watch_keys()
+        os.killpg(0, signal.SIGTSTP)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._streams.terminal is None or self._ended_at is not None:
+            return
+        if self._ours and in_foreground():
+            self._ours.enter()
+            self._streams.resize()
+        self._watch_keys()
+        self._child.send(signal.SIGCONT, to_group=True)
+
+
+class _OurTerminal:
+    """Raw while the command has one of its own; as it was whenever we do not have it, and at the end in any case."""
+
+    def __init__(self, wanted: bool) -> None:
+        self.raw = False
+        self._wanted = wanted
+        self._before: list[Any] = []
+
+    def __enter__(self) -> Self:
+        if self._wanted:
+            self._before = termios.tcgetattr(STDIN)
+            self.enter()
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        self.leave()
+
+    def enter(self) -> None:
+        with suppress(termios.error):
+            tty.setraw(STDIN, termios.TCSADRAIN)
+            self.raw = True
+
+    def leave(self) -> None:
+        if self.raw and in_foreground():
+            with suppress(termios.error):
+                termios.tcsetattr(STDIN, termios.TCSADRAIN, self._before)
+        self.raw = False
+
+
+def write_all(number: int, data: bytes) -> None:
+    """All of it, also where somebody made the file non-blocking."""
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(number, rest) :]
+        except BlockingIOError:
+            with selectors.DefaultSelector() as selector:
+                selector.register(number, selectors.EVENT_WRITE)
+                selector.select()

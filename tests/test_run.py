@@ -1,0 +1,800 @@
+"""`hardwon run` around real processes: nothing between the command and whoever started it is changed, and what happened is
+recorded."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import pty
+import re
+import select
+import shlex
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from hardwon import Memory, attempts, limits
+from hardwon.errors import InvalidInputError
+from hardwon.learn.actions import worked
+from hardwon.learn.failures import failure_hash
+from hardwon.learn.runs import reported, told
+from hardwon.model import AnyRecord, Fact, Step, Trajectory
+from hardwon.outside import running
+
+PYTHON = sys.executable
+HARDWON = [PYTHON, "-m", "hardwon.serve.cli"]
+PATIENCE_S = 60
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARDWON_MEMORY", "brain")
+    for name in ("HARDWON_PROJECT", attempts.RUNNING):
+        monkeypatch.delenv(name, raising=False)
+
+
+def run(*command: str, options: Sequence[str] = (), **how: Any) -> subprocess.CompletedProcess[bytes]:
+    how = {"capture_output": True, "timeout": PATIENCE_S, "stdin": subprocess.DEVNULL, **how}
+    if "input" in how:
+        del how["stdin"]
+    return subprocess.run([*HARDWON, "run", *options, "--", *command], check=False, **how)
+
+
+def started(*command: str, **how: Any) -> subprocess.Popen[bytes]:
+    """With its standard output in a pipe, after the command has said that it is there."""
+    process = subprocess.Popen([*HARDWON, "run", "--", *command], stdout=subprocess.PIPE, **how)
+    assert process.stdout
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+def records() -> list[AnyRecord]:
+    """The oldest first."""
+    with Memory("brain") as memory:
+        return sorted(memory.browse(), key=lambda record: record.id)
+
+
+def attempt() -> Trajectory:
+    """The last one."""
+    found = records()[-1]
+    assert isinstance(found, Trajectory)
+    return found
+
+
+# --- recording and advice ---------------------------------------------------------------------------------------------
+
+
+def test_a_success_is_recorded() -> None:
+    done = run("sh", "-c", "echo out; echo err >&2", options=["--task", "say it", "--author", "ada", "--tag", "mine"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"out\n", b"err\n")
+    kept = attempt()
+    assert (kept.task, kept.final_reward, len(kept.steps)) == ("say it", 1.0, 1)
+    assert kept.steps[0].action == "sh -c 'echo out; echo err >&2'"
+    first, *printed = kept.steps[0].observation.split("\n")
+    assert re.fullmatch(r"exit code 0 after \d+\.\d s", first)
+    assert sorted(printed) == ["err", "out"]
+    assert kept.steps[0].reward == 1.0
+    source = kept.metadata.source
+    assert (source.type, source.author, kept.metadata.tags) == ("agent_execution", "ada", ["run", "mine"])
+    assert source.id
+    assert kept.metadata.validation.failure_hash is None
+
+
+def test_around_pytest() -> None:
+    Path("test_sums.py").write_text("def test_sum():\n    assert 1 + 1 == 3\n")
+    command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_sums.py"]
+    failed = run(*command)
+    assert failed.returncode == 1
+    assert b"assert (1 + 1) == 3" in failed.stdout
+    kept = attempt()
+    assert kept.task == kept.steps[0].action == shlex.join(command)
+    assert (kept.final_reward, kept.metadata.source.type) == (0.0, "test_result")
+    assert kept.metadata.validation.failure_hash == failure_hash(failed.stdout.decode())
+    Path("test_sums.py").write_text("def test_sum():\n    assert 1 + 1 == 2\n")
+    passed = run(*command)
+    assert passed.returncode == 0
+    assert b"failed here before" in passed.stderr
+    assert attempt().final_reward == 1.0
+
+
+def test_the_third_identical_failure_is_blocked_and_a_success_resets_it() -> None:
+    Path("fix.sh").write_text("echo 'ValueError: no such colour' >&2\ntest -e fixed\n")
+    said = [run("sh", "fix.sh") for _ in range(2)]
+    assert [done.returncode for done in said] == [1, 1]
+    assert said[0].stderr == b"ValueError: no such colour\n"
+    assert said[1].stderr.startswith(b"hardwon: This failed here before: valueerror: no such colour.")
+    third = run("sh", "fix.sh", options=["--stop-if-blocked"])
+    assert (third.returncode, third.stdout) == (1, b"")
+    assert re.fullmatch(rb"hardwon: Stop\. This was tried 2 times and failed the same way: [^\n]*\n", third.stderr)
+    assert len(records()) == 2  # it was not run
+    fourth = run("sh", "fix.sh", options=["--quiet"])
+    assert (fourth.returncode, fourth.stderr) == (1, b"ValueError: no such colour\n")
+    Path("fixed").touch()
+    assert run("sh", "fix.sh").returncode == 0  # blocked is a word; the command is run all the same
+    again = run("sh", "fix.sh", options=["--stop-if-blocked"])
+    assert (again.returncode, again.stderr) == (0, b"ValueError: no such colour\n")
+
+
+def test_the_exit_code_decides_whatever_the_output_says() -> None:
+    assert run("sh", "-c", "echo 'Traceback (most recent call last):'; echo 'KeyError: 1'").returncode == 0
+    assert worked(attempt().steps[0])
+    assert run("false").returncode == 1
+    assert not worked(attempt().steps[0])
+    with Memory("brain") as memory:
+        assert memory.advise("false").failures == 1
+        assert memory.advise("sh -c 'echo ok'").failures == 0
+
+
+def test_what_was_told_of_a_run() -> None:
+    assert reported(told(0, "", 1.0, "KeyError: 1")) == ""
+    assert reported(told(1, "", 1.0, "KeyError: 1")) == "KeyError: 1"
+    assert reported(told(1, "", 1.0, "nothing like an error")) == "nothing like an error"
+    assert reported(told(3, "", 1.0, "")) == "exit code 3 after 1.0 s"
+    assert reported(told(137, "SIGKILL", 2.5, "compiling a\n")) == "killed by SIGKILL after 2.5 s"
+    assert reported(told(134, "SIGABRT", 2.5, "KeyError: 'id'")) == "KeyError: 'id'"
+    assert reported("KeyError: 'id'") == "KeyError: 'id'"
+    assert reported("all is well") == ""
+    assert failure_hash(reported(told(3, "", 1.0, ""))) == failure_hash(reported(told(3, "", 20.4, "")))
+
+
+def test_secrets_are_neither_recorded_nor_in_the_way() -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    for _ in range(3):
+        done = run("sh", "-c", f"echo {secret}; exit 1")
+        assert done.stdout.decode() == f"{secret}\n"
+    assert b"Stop." in done.stderr
+    assert secret not in "".join(record.to_json() for record in records())
+    assert secret not in done.stderr.decode()
+
+
+def test_where_it_runs_is_part_of_the_command_inside_a_checkout(tmp_path: Path) -> None:
+    Path("repo/.git").mkdir(parents=True)
+    Path("repo/web/app").mkdir(parents=True)
+    assert attempts.command_line(["npm", "test"], tmp_path / "repo") == "npm test"
+    assert attempts.command_line(["npm", "test"], tmp_path / "repo" / "web" / "app") == "cd web/app && npm test"
+    assert attempts.command_line(["npm", "run", "a b"], tmp_path) == "npm run 'a b'"
+    assert attempts.command_line(["a\udcff", "x" * 9000], None) == ("'a\ufffd' " + "x" * 9000)[: limits.RUN_COMMAND_CHARS_MAX]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pytest -x",
+        "/venv/bin/python3.12 -m pytest",
+        "python -m unittest discover",
+        "env A=1 B=2 tox -e py",
+        "uv run pytest",
+        "npm test",
+        "npm run test:unit",
+        "yarn test",
+        "npx jest",
+        "cargo test --all",
+        "cargo nextest run",
+        "go test ./...",
+        "make -j4 test",
+        "make check",
+        "./gradlew test",
+        "mvn -q verify",
+    ],
+)
+def test_commands_that_run_tests_are_known(command: str) -> None:
+    assert attempts.runs_tests(command.split())
+
+
+@pytest.mark.parametrize(
+    "command", ["make", "npm install", "go build ./test", "echo test", "cat pytest", "python test.py", "env"]
+)
+def test_other_commands_do_not_run_tests(command: str) -> None:
+    assert not attempts.runs_tests(command.split())
+
+
+# --- untouched --------------------------------------------------------------------------------------------------------
+
+
+def test_every_exit_code_passes(capfd: pytest.CaptureFixture[str]) -> None:
+    for code in range(256):
+        assert running.run(["sh", "-c", f"exit {code}"]).exit_code == code
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_exit_code_of_the_process_is_the_commands() -> None:
+    for code in (2, 130, 255):
+        assert run("sh", "-c", f"exit {code}", options=["-q"]).returncode == code
+
+
+def test_binary_output_passes_byte_for_byte() -> None:
+    every = bytes(range(256)) * 1000 + b"\xff\xfe\x00\r\n\r"
+    Path("data").write_bytes(every)
+    done = run("sh", "-c", "cat data; cat data >&2")
+    assert done.stdout == every
+    assert done.stderr == every
+    assert "no text" in attempt().steps[0].observation
+
+
+def test_the_order_of_both_outputs_is_kept_where_they_go_to_one_place() -> None:
+    script = "for i in 1 2 3 4 5 6 7 8 9; do echo out $i; echo err $i >&2; done"
+    done = run("sh", "-c", script, capture_output=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.stdout.decode() == "".join(f"out {i}\nerr {i}\n" for i in range(1, 10))
+
+
+def test_the_input_is_the_commands() -> None:
+    text = os.urandom(300_000)
+    assert run("cat", input=text).stdout == text
+    assert run("sh", "-c", "read line; echo got $line", input=b"one\ntwo\n").stdout == b"got one\n"
+    line = f"seq 5 | {shlex.join([*HARDWON, 'run', '--', 'sort', '-r'])} | head -2"
+    piped = subprocess.run(["sh", "-c", line], capture_output=True, check=True)
+    assert piped.stdout == b"5\n4\n"
+
+
+def test_a_shell_script_with_options_like_ours() -> None:
+    Path("say.sh").write_text('#!/bin/sh\nfor each in "$@"; do echo "[$each]"; done\nexit 3\n')
+    Path("say.sh").chmod(0o755)
+    done = run("./say.sh", "--help", "-q", "--", "--task", "a b", "")
+    assert (done.returncode, done.stdout) == (3, b"[--help]\n[-q]\n[--]\n[--task]\n[a b]\n[]\n")
+    assert attempt().steps[0].action == "./say.sh --help -q -- --task 'a b' ''"
+
+
+def test_a_script_without_its_first_line_is_run_as_shells_do() -> None:
+    Path("plain.sh").write_text("echo ran $1\n")
+    Path("plain.sh").chmod(0o755)
+    assert running.run(["./plain.sh", "it"]).output.head == b"ran it\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("no-such-command-here", 127, "no-such-command-here: command not found"),
+        ("./nowhere", 127, "./nowhere: No such file or directory"),
+        ("", 127, ": command not found"),
+        ("./data", 126, "./data: Permission denied"),
+        ("./", 126, "./: Is a directory"),
+        ("./broken", 126, "./broken: bad interpreter: No such file or directory"),
+        ("./binary", 126, "./binary: cannot execute binary file: Exec format error"),
+    ],
+)
+def test_what_cannot_be_run_is_told_as_a_shell_tells_it(command: str, code: int, said: str) -> None:
+    Path("data").write_text("x")
+    for name, content in (("broken", b"#!/no/such/interpreter\n"), ("binary", b"\x7f\0\0\0")):
+        Path(name).write_bytes(content)
+        Path(name).chmod(stat.S_IRWXU)
+    ran = running.run([command])
+    assert (ran.exit_code, ran.refusal) == (code, said)
+
+
+def test_a_command_that_is_not_there_is_recorded_as_a_failure() -> None:
+    done = run("no-such-command-here")
+    assert (done.returncode, done.stdout, done.stderr) == (127, b"", b"hardwon: no-such-command-here: command not found\n")
+    assert attempt().steps[0].observation.split("\n")[1:] == ["no-such-command-here: command not found"]
+
+
+def test_what_could_not_be_recorded_is_refused_before_it_is_run() -> None:
+    done = run("touch", "ran", options=["--task", "x\udcff"])
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (1, b"", 1)
+    assert done.stderr.startswith(b"hardwon: ")
+    assert not Path("ran").exists()
+    for author, tag in (("", "a"), (None, "x" * 500), (None, "two\nlines")):
+        with pytest.raises(InvalidInputError):
+            attempts.check(None, author, [tag])
+    attempts.check("it works", "ada", ["a"])
+
+
+def test_no_command_is_wrong_usage() -> None:
+    for nothing in ([], ["--"], ["--", ""]):
+        done = subprocess.run([*HARDWON, "run", *nothing], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "Usage: hardwon run" in done.stderr
+    assert not Path("brain").exists()
+
+
+def test_other_open_files_are_the_commands_too() -> None:
+    reader, writer = os.pipe()
+    done = run(PYTHON, "-c", f"import os; os.write({writer}, b'over')", pass_fds=[writer])
+    os.close(writer)
+    assert (done.returncode, os.read(reader, 100)) == (0, b"over")
+    os.close(reader)
+
+
+def test_much_output_passes_in_little_memory() -> None:
+    size = 100_000_000
+    script = (
+        "import resource, sys\n"
+        "from hardwon.outside import running\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        f"ran = running.run([sys.executable, '-c', 'import sys\\nfor _ in range({size // 100}): "
+        'sys.stdout.write("y" * 99 + chr(10))\'])\n'
+        "assert ran.exit_code == 0 and ran.output.total == " + str(size) + "\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, file=sys.stderr)\n"
+    )
+    process = subprocess.Popen([PYTHON, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout
+    assert process.stderr
+    digest, count = hashlib.sha256(), 0
+    while data := process.stdout.read(1 << 20):
+        digest.update(data)
+        count += len(data)
+    error = process.stderr.read()
+    assert process.wait() == 0, error
+    assert count == size
+    assert digest.digest() == hashlib.sha256((b"y" * 99 + b"\n") * (size // 100)).digest()
+    assert int(error) < 8_000  # KiB
+    process.stdout.close()
+    process.stderr.close()
+
+
+def test_of_much_output_the_beginning_and_the_end_are_recorded() -> None:
+    script = "print('first'); [print('x' * 78) for _ in range(20000)]; print('last'); 1 / 0"
+    done = run(PYTHON, "-c", script)
+    assert done.returncode == 1
+    kept = attempt()
+    shown = kept.steps[0].observation
+    assert re.match(r"exit code 1 after \d+\.\d s\nfirst\nxxx", shown)
+    assert "ZeroDivisionError: division by zero" in shown[-200:]
+    assert re.search(r"\n\[\d+ bytes left out\]\n", shown)
+    assert len(shown) < limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS + 200
+    assert kept.metadata.validation.failure_hash == failure_hash(done.stderr.decode())
+
+
+def test_a_window_keeps_beginning_and_end_however_it_is_filled() -> None:
+    given = bytes(range(256)) * 4000
+    for step in (1 << 20, 100_000, 999):
+        window = running.Window()
+        for start in range(0, len(given), step):
+            window.add(given[start : start + step])
+        assert window.head == given[: limits.RUN_HEAD_BYTES]
+        assert window.tail == given[-limits.RUN_TAIL_BYTES :]
+        assert window.left_out == len(given) - limits.RUN_HEAD_BYTES - limits.RUN_TAIL_BYTES
+
+
+def test_output_is_recorded_as_it_was_read_in_the_end() -> None:
+    assert attempts.plain(b"\x1b[31mred\x1b[0m \x1b]0;title\x07x\r\n") == "red x\n"
+    assert attempts.plain(b"10%\r50%\r100%\ndone\r\n") == "100%\ndone\n"
+    assert attempts.plain(b"\x1b]0;a title without its end\nnext\r\r\n") == "\nnext\n"
+    began = time.monotonic()
+    assert len(attempts.plain(b"x" * 200_000)) == 200_000
+    assert len(attempts.plain(b"\x1b]" * 100_000)) == 0
+    assert time.monotonic() - began < 5
+    assert attempts.plain("grüße\n".encode()) == "grüße\n"
+    assert attempts.plain(b"abc\xff def, a long line with one odd byte") == "abc\ufffd def, a long line with one odd byte"
+    assert attempts.plain(b"\x7fELF\x00\x01\x00\x00") == "(8 bytes that are no text)"
+
+
+# --- ends of all sorts ------------------------------------------------------------------------------------------------
+
+
+def test_a_child_that_was_killed_is_told_and_recorded() -> None:
+    done = run("sh", "-c", "echo working; kill -9 $$")
+    assert (done.returncode, done.stdout) == (137, b"working\n")
+    kept = attempt()
+    assert kept.final_reward == 0.0
+    assert re.fullmatch(r"killed by SIGKILL after \d+\.\d s\nworking", kept.steps[0].observation)
+    assert kept.metadata.validation.failure_hash
+    assert run("sh", "-c", "kill -SEGV $$").returncode == 128 + signal.SIGSEGV
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_to_us_reach_the_command(number: signal.Signals) -> None:
+    process = started("sh", "-c", "echo ready; exec sleep 60", start_new_session=True)
+    process.send_signal(number)
+    assert process.wait(PATIENCE_S) == 128 + number
+    assert process.stdout
+    process.stdout.close()
+    (kept,) = records()
+    assert isinstance(kept, Fact)
+    assert "was stopped from outside after" in kept.content
+    assert kept.metadata.tags == ["run"]
+
+
+def test_what_was_stopped_counts_neither_for_nor_against_it() -> None:
+    command = ["sh", "-c", "echo ready; test -e stop && exec sleep 60; echo 'ValueError: x'; exit 1"]
+    run(*command)
+    run(*command)
+    Path("stop").touch()
+    process = started(*command, stderr=subprocess.DEVNULL)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(PATIENCE_S) == 130
+    assert process.stdout
+    process.stdout.close()
+    with Memory("brain") as memory:
+        advice = memory.advise(shlex.join(command))
+    assert (advice.verdict, advice.failures) == ("blocked", 2)
+
+
+def test_a_command_that_catches_a_signal_decides_itself() -> None:
+    script = "trap 'echo caught; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
+    process = started("sh", "-c", script)
+    process.terminate()
+    assert process.stdout
+    assert process.stdout.read() == b"caught\n"
+    assert process.wait(PATIENCE_S) == 0
+    process.stdout.close()
+    assert attempt().final_reward == 1.0
+
+
+def test_a_signal_reaches_the_command_while_nobody_reads_its_output() -> None:
+    process = started("sh", "-c", "echo ready; exec yes")
+    time.sleep(0.3)  # the pipes are full
+    process.terminate()
+    assert process.stdout
+    while process.stdout.read(1 << 16):
+        pass
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    process.stdout.close()
+
+
+def test_a_reader_that_leaves_ends_it_as_the_command_itself() -> None:
+    process = started("sh", "-c", "echo ready; exec yes", stderr=subprocess.PIPE)
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGPIPE
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert isinstance(records()[-1], Fact)
+
+
+def test_without_any_standard_stream_it_is_recorded_all_the_same() -> None:
+    line = shlex.join([*HARDWON, "run", "--", "sh", "-c", "echo out; echo err >&2; exit 4"])
+    assert subprocess.run(["sh", "-c", f"exec {line} <&- >&- 2>&-"], check=False, timeout=PATIENCE_S).returncode == 4
+    assert attempt().steps[0].observation.endswith(("out\nerr", "err\nout"))
+
+
+def test_who_keeps_the_output_open_is_not_waited_for() -> None:
+    done = run("sh", "-c", "sleep 120 & echo $!; exit 5", timeout=30)
+    assert done.returncode == 5
+    os.kill(int(done.stdout), signal.SIGKILL)
+
+
+def test_who_floods_the_output_afterwards_is_not_waited_for() -> None:
+    done = run("sh", "-c", "yes & echo $!; exit 5", timeout=30)
+    assert done.returncode == 5
+    assert any(line.isdigit() for line in done.stdout.split(b"\n"))
+
+
+def test_output_after_one_was_closed_still_comes() -> None:
+    done = run("sh", "-c", "echo one; exec >&-; sleep 0.2; echo two >&2; exit 0")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"one\n", b"two\n")
+
+
+# --- one inside another -----------------------------------------------------------------------------------------------
+
+
+def test_runs_inside_a_run_are_of_one_session() -> None:
+    Path("inner.sh").write_text(f"{shlex.join([*HARDWON, 'run', '--', 'sh', '-c', 'echo deep; exit 7'])}\n")
+    done = run("sh", "inner.sh")
+    assert (done.returncode, done.stdout) == (7, b"deep\n")
+    inner, outer = records()
+    assert isinstance(inner, Trajectory)
+    assert isinstance(outer, Trajectory)
+    assert [inner.steps[0].action, outer.steps[0].action] == ["sh -c 'echo deep; exit 7'", "sh inner.sh"]
+    assert inner.metadata.source.id == outer.metadata.source.id
+
+
+def test_the_very_same_command_inside_itself_is_told_and_counted_once() -> None:
+    Path("tool").write_text(
+        f'#!/bin/sh\ntest "$INSIDE" && {{ echo "ValueError: x"; exit 1; }}\n'
+        f"export INSIDE=1\nexec {shlex.join([*HARDWON, 'run', '--', './tool'])}\n"
+    )
+    Path("tool").chmod(0o755)
+    assert run("./tool").returncode == 1
+    assert len(records()) == 1
+    again = run("./tool")
+    assert again.stderr.count(b"failed here before") == 1
+    assert len(records()) == 2
+
+
+@pytest.mark.parametrize("given", ["", "nonsense", "x" * 5000, "0" * 36 + " zz"])
+def test_an_environment_of_somebody_else_is_a_new_session(given: str) -> None:
+    session = attempts.Session.of({attempts.RUNNING: given})
+    assert session.id != given
+    assert not session.holds("ls")
+    inner = attempts.Session.of(session.environment("ls"))
+    assert inner.id == session.id
+    assert inner.holds("ls")
+    assert not inner.holds("ls -l")
+
+
+# --- without a memory -------------------------------------------------------------------------------------------------
+
+
+def test_a_damaged_memory_changes_nothing() -> None:
+    Path("brain").mkdir()
+    Path("brain/memory.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 9000)
+    done = run("sh", "-c", "echo out; exit 6")
+    assert (done.returncode, done.stdout) == (6, b"out\n")
+    assert re.fullmatch(rb"hardwon: the memory has no advice: [^\n]*\n", done.stderr)
+
+
+def test_a_place_where_no_memory_can_be_changes_nothing() -> None:
+    Path("file").write_text("")
+    done = run("sh", "-c", "echo out", env={**os.environ, "HARDWON_MEMORY": "file/brain"})
+    assert (done.returncode, done.stdout) == (0, b"out\n")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_a_memory_that_is_locked_holds_nothing_up() -> None:
+    run("true")
+    lock = apsw.Connection(str(Path("brain/memory.db")))
+    lock.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    code = (
+        "from hardwon import limits; limits.RUN_RECORD_S = 0.5; import sys; from hardwon.serve.cli import main;"
+        "sys.argv = ['hardwon', 'run', '--', 'sh', '-c', 'echo out; exit 6']; main()"
+    )
+    done = subprocess.run([PYTHON, "-c", code], capture_output=True, check=False, timeout=PATIENCE_S)
+    lock.execute("ROLLBACK")
+    lock.close()
+    assert (done.returncode, done.stdout) == (6, b"out\n")
+    assert re.fullmatch(rb"hardwon: the memory did not record this run: [^\n]*\n", done.stderr)
+    assert time.monotonic() - began < 30
+
+
+# --- on a terminal ----------------------------------------------------------------------------------------------------
+
+
+class Screen:
+    """A terminal with a program on it."""
+
+    def __init__(self, *command: str, rows: int = 40, columns: int = 90, **how: Any) -> None:
+        self.ours, theirs = pty.openpty()
+        self.resize(rows, columns)
+        self.before = termios.tcgetattr(theirs)
+        self.shown = b""
+        ends = {"stdin": theirs, "stdout": theirs, "stderr": theirs, **how}
+        self.process = subprocess.Popen(
+            command,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),
+            env={**os.environ, "TERM": "xterm", "PS1": "$ "},
+            **ends,
+        )
+        self.theirs = theirs
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def keys(self, text: bytes) -> None:
+        os.write(self.ours, text)
+
+    def await_(self, text: bytes) -> None:
+        """Until it is shown, after what was awaited before."""
+        deadline = time.monotonic() + PATIENCE_S
+        while text not in self.shown:
+            ready, _, _ = select.select([self.ours], [], [], max(0, deadline - time.monotonic()))
+            assert ready, f"{text!r} was not shown: {self.shown!r}"
+            self.shown += os.read(self.ours, 65536)
+        self.shown = self.shown.partition(text)[2]
+
+    def end(self) -> int:
+        """The exit code; what is still shown comes into `shown`."""
+        deadline = time.monotonic() + PATIENCE_S
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, self.shown
+            if select.select([self.ours], [], [], 0.02)[0]:
+                self.shown += os.read(self.ours, 65536)
+        while select.select([self.ours], [], [], 0.02)[0]:
+            self.shown += os.read(self.ours, 65536)
+        return self.process.returncode
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.theirs)
+        os.close(self.ours)
+
+
+@pytest.fixture
+def screens() -> Iterator[list[Screen]]:
+    opened: list[Screen] = []
+    yield opened
+    for screen in opened:
+        screen.close()
+
+
+ASKING = """
+import os, shutil, signal, sys
+print("terminals", *(os.isatty(n) for n in (0, 1, 2)), os.ttyname(0) == os.ttyname(1))
+size = os.get_terminal_size()
+print("size", size.columns, size.lines, flush=True)
+signal.signal(signal.SIGWINCH, lambda *_: print("resized", *os.get_terminal_size(), flush=True))
+name = input("Your name? ")
+print(f"\\x1b[1mHello {name}\\x1b[0m")
+print("rest", repr(sys.stdin.read()))
+sys.exit(9)
+"""
+
+
+def test_an_interactive_program_has_a_terminal(screens: list[Screen]) -> None:
+    screen = Screen(*HARDWON, "run", "--", PYTHON, "-c", ASKING)
+    screens.append(screen)
+    screen.await_(b"terminals True True True True\r\n")
+    screen.await_(b"size 90 40\r\n")
+    screen.await_(b"Your name? ")
+    screen.resize(50, 120)
+    screen.await_(b"resized 120 50\r\n")
+    screen.keys(b"Ada\r")
+    screen.await_(b"Ada\r\n\x1b[1mHello Ada\x1b[0m\r\n")
+    screen.keys(b"one line\r\x04")
+    screen.await_(b"rest 'one line\\n'\r\n")
+    assert screen.end() == 9
+    assert termios.tcgetattr(screen.theirs) == screen.before
+    assert "Hello Ada" in attempt().steps[0].observation
+    assert "\x1b" not in attempt().steps[0].observation
+
+
+def test_ctrl_c_goes_to_the_command_on_the_terminal(screens: list[Screen]) -> None:
+    screen = Screen(*HARDWON, "run", "--", "sh", "-c", "echo ready; exec sleep 60")
+    screens.append(screen)
+    screen.await_(b"ready\r\n")
+    screen.keys(b"\x03")
+    assert screen.end() == 130
+    assert termios.tcgetattr(screen.theirs) == screen.before
+    assert isinstance(records()[-1], Fact)
+
+
+def test_a_program_that_takes_ctrl_c_as_a_key_goes_on(screens: list[Screen]) -> None:
+    script = "import os, tty; tty.setraw(0); print('ready', flush=True); print(os.read(0, 1), flush=True); raise SystemExit(3)"
+    screen = Screen(*HARDWON, "run", "--", PYTHON, "-c", script)
+    screens.append(screen)
+    screen.await_(b"ready")
+    screen.keys(b"\x03")
+    screen.await_(b"b'\\x03'")
+    assert screen.end() == 3
+    assert attempt().final_reward == 0.0
+
+
+def test_the_terminal_is_put_back_when_we_are_told_to_end(screens: list[Screen]) -> None:
+    screen = Screen(*HARDWON, "run", "--", "sh", "-c", "echo ready; exec sleep 60")
+    screens.append(screen)
+    screen.await_(b"ready\r\n")
+    assert termios.tcgetattr(screen.theirs) != screen.before
+    screen.process.terminate()
+    assert screen.end() == 128 + signal.SIGTERM
+    assert termios.tcgetattr(screen.theirs) == screen.before
+
+
+def test_errors_go_to_their_own_file_from_a_terminal_too(screens: list[Screen]) -> None:
+    with Path("errors").open("wb") as errors:
+        screen = Screen(*HARDWON, "run", "--", "sh", "-c", "test -t 1 && test ! -t 2 && echo out; echo err >&2", stderr=errors)
+        screens.append(screen)
+        assert screen.end() == 0
+    assert screen.shown == b"out\r\n"
+    assert Path("errors").read_bytes() == b"err\n"
+
+
+def test_with_another_input_its_output_is_still_a_terminal(screens: list[Screen]) -> None:
+    with Path("given").open("wb+") as given:
+        given.write(b"from a file\n")
+        given.seek(0)
+        screen = Screen(
+            *HARDWON, "run", "--", "sh", "-c", "test -t 1 && test -t 2 && cat; echo err >&2; stty size <&1", stdin=given
+        )
+        screens.append(screen)
+        assert screen.end() == 0
+    assert screen.shown == b"from a file\r\nerr\r\n40 90\r\n"
+
+
+def test_a_large_paste_reaches_a_command_that_answers_at_length(screens: list[Screen]) -> None:
+    script = (
+        "import os, tty; tty.setraw(0); print('ready', flush=True); got = b''\n"
+        "while len(got) < 200000: got += os.read(0, 1000); os.write(1, b'.' * 3000)\n"
+        "print('all', flush=True)"
+    )
+    screen = Screen(*HARDWON, "run", "--", PYTHON, "-c", script)
+    screens.append(screen)
+    screen.await_(b"ready")
+    rest = b"x" * 200_000
+    os.set_blocking(screen.ours, False)
+    while rest:
+        readable, writable, _ = select.select([screen.ours], [screen.ours], [], PATIENCE_S)
+        assert readable or writable
+        if readable:
+            screen.shown += os.read(screen.ours, 65536)
+        if writable:
+            try:
+                rest = rest[os.write(screen.ours, rest[:2000]) :]
+            except BlockingIOError:
+                continue
+    screen.await_(b"all")
+    assert screen.end() == 0
+
+
+def test_ctrl_z_stops_it_and_fg_continues_it(screens: list[Screen]) -> None:
+    screen = Screen("bash", "--norc", "--noprofile", "-i")
+    screens.append(screen)
+    screen.await_(b"$ ")
+    loop = 'import time\\nprint("rea" + "dy", flush=True)\\nif input() == "go": print("on" + "ward")'
+    screen.keys(f"{shlex.join([*HARDWON, 'run', '-q', '--', PYTHON, '-c'])} $'{loop}'; echo code $?\r".encode())
+    screen.await_(b"ready\r\n")
+    screen.keys(b"\x1a")
+    screen.await_(b"Stopped")
+    screen.keys(b"echo in $((40 + 2)) between\r")
+    screen.await_(b"in 42 between\r\n")
+    screen.keys(b"fg\r")
+    screen.await_(b"\n")
+    time.sleep(0.3)
+    screen.keys(b"go\r")
+    screen.await_(b"onward\r\n")
+    screen.await_(b"$ ")
+    screen.keys(b"exit\r")
+    assert screen.end() == 0
+    assert attempt().final_reward == 1.0
+
+
+COUNTING = """
+import signal, time
+came = []
+signal.signal(signal.SIGINT, lambda *_: came.append(1))
+print("rea" + "dy", flush=True)
+while not came: time.sleep(0.01)
+time.sleep(0.5)
+print("interrupts:", len(came), flush=True)
+"""
+
+
+def test_ctrl_c_in_a_pipeline_reaches_the_command_once(screens: list[Screen]) -> None:
+    Path("counting.py").write_text(COUNTING)
+    screen = Screen("bash", "--norc", "--noprofile", "-i")
+    screens.append(screen)
+    screen.await_(b"$ ")
+    piped = f"{shlex.join([*HARDWON, 'run', '--', PYTHON, 'counting.py'])} | (trap '' INT; cat)"
+    screen.keys(f"{piped}\r".encode())
+    screen.await_(b"ready\r\n")
+    screen.keys(b"\x03")
+    screen.await_(b"interrupts: 1\r\n")
+    screen.await_(b"$ ")
+    screen.keys(b"exit\r")
+    screen.end()
+    assert attempt().final_reward == 1.0
+
+
+def test_a_job_in_the_background_goes_on_beside_the_shell(screens: list[Screen]) -> None:
+    screen = Screen("bash", "--norc", "--noprofile", "-i")
+    screens.append(screen)
+    screen.await_(b"$ ")
+    script = "test -t 1 && echo in the background"
+    line = shlex.join([*HARDWON, "run", "--", "sh", "-c", script])
+    screen.keys(f"{line} & wait; echo w''aited\r".encode())
+    screen.await_(b"\nin the background\r\n")
+    screen.await_(b"waited\r\n")
+    screen.keys(b"exit\r")
+    assert screen.end() == 0
+    assert attempt().final_reward == 1.0
+
+
+def open_files() -> list[int]:
+    found = []
+    for number in range(256):
+        with suppress(OSError):
+            os.fstat(number)
+            found.append(number)
+    return found
+
+
+def test_many_short_commands_come_and_go(capfd: pytest.CaptureFixture[str]) -> None:
+    before = open_files()
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM)]
+    for number in range(100):
+        assert running.run(["echo", str(number)]).output.head == f"{number}\n".encode()
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM)] == handlers
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert open_files() == before
+    assert capfd.readouterr().out == "".join(f"{number}\n" for number in range(100))
+
+
+def test_steps_of_other_tools_are_judged_as_before() -> None:
+    assert not worked(Step(action="x", observation="KeyError: 'id'"))
+    assert worked(Step(action="x", observation="all is well"))
