@@ -68,6 +68,7 @@ WAL_FIXED_IN: Final = (3, 51, 3)
 _ERASURE_WAIT_MS: Final = 250  # a reader that takes longer is reported as pending instead of waited for
 
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
+_RELAXED: Final = "the index has words of what was packed away"
 
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
 
@@ -516,6 +517,9 @@ class SqliteStore(Store):
         return not busy
 
     def shrink(self) -> None:
+        with self.write() as writer:
+            if isinstance(writer, SqliteWriter) and writer.state("", _RELAXED):
+                writer.rebuild_index()
         with self._reading() as connection:
             connection.execute("VACUUM").fetchall()
         self.finish_erasure()
@@ -590,6 +594,8 @@ class _WriteTransaction:
         try:
             with self._errors:
                 if error is None:
+                    if self._writer:
+                        self._writer.finish()
                     self._connection.execute("COMMIT")
                     kept = True
                     self._store._warn_when_nearly_full(self._connection)
@@ -641,6 +647,7 @@ class SqliteWriter(Writer):
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._fix_tables = FixTables(connection)
+        self._relaxed = False
         self.undos: list[Callable[[], object]] = []
 
     def on_failure(self, undo: Callable[[], object]) -> None:
@@ -678,6 +685,7 @@ class SqliteWriter(Writer):
     def _show_fixes(self, fixes: Sequence[tuple[int, str, str, FixEntry]]) -> None:
         if fixes:
             self._fix_tables.add(self._fix_tables.counting(fixes))
+            self._fix_tables.number_given(fixes[-1][0])
 
     def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
         gone = (
@@ -784,6 +792,7 @@ class SqliteWriter(Writer):
         self._insert_names([(seq, row)])
 
     def replace(self, row: Row) -> None:
+        self._relax_index()
         self._connection.execute(
             "UPDATE record SET body = ?, digest = ? WHERE project_id = ? AND id = ?",
             (row.body, row.digest, row.project_id, row.id),
@@ -823,9 +832,27 @@ class SqliteWriter(Writer):
         if any(kept.is_rollback for kept in gone):
             self._fix_tables.follow_rollbacks()
         self.add_events(project, tombstones)
-        if erased and self._index_remembers():
-            run("INSERT INTO record_text (record_text) VALUES ('rebuild')")
+        if erased and (self.state("", _RELAXED) or self._index_remembers()):
+            self.rebuild_index()
         return erased
+
+    def rebuild_index(self) -> None:
+        """The search index without a trace of what is no longer in it."""
+        self._connection.execute("INSERT INTO record_text (record_text) VALUES ('rebuild')")
+        self.set_state("", _RELAXED, 0)
+
+    def _relax_index(self) -> None:
+        """To take words out of the index for good costs a hundred times as much as to mark them as gone. What is packed away
+        stays in the file anyway; where something is erased later, the whole index is made anew."""
+        if not self._relaxed:
+            self._relaxed = True
+            self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 0)")
+            self.set_state("", _RELAXED, 1)
+
+    def finish(self) -> None:
+        """Before it is kept."""
+        if self._relaxed:
+            self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
 
     def _kept_if_readable(self, project: str, record_id: str) -> _Kept | None:
         try:
@@ -854,6 +881,9 @@ class SqliteWriter(Writer):
         )
         found = self._connection.execute(sql, (project, json.dumps(list(keys)), json.dumps(list(statuses))))
         return {key for (key,) in found}
+
+    def number_of(self, project: str, record_id: str) -> int | None:
+        return self._fix_tables.id_of(record_id) if project == DEFAULT_PROJECT else None
 
     def with_key(self, project: str, key: str) -> list[Stored]:
         sql = (
