@@ -8,6 +8,7 @@ make erased text unreadable. Opening, creating, backing up and restoring files i
 from __future__ import annotations
 
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
 from hardwon.learn.lessons import Tally, Taught, lessons_of
 from hardwon.model import INTERNAL_KINDS, SOLVED_FROM, Decision, Event
 from hardwon.recall.filters import Filters
-from hardwon.store import tallies, vectors
+from hardwon.store import presence, tallies, vectors
 from hardwon.store.contract import (
     Appended,
     Counts,
@@ -134,6 +135,7 @@ class SqliteStore(Store):
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
             inspect_before_opening(path)
+        self._presence = presence.hold(path)
         self._pool = Pool(str(path), lambda: connect(path, bytes_max))
         with self._reading() as connection:
             if connection.pragma("user_version") < SCHEMA_VERSION:
@@ -554,8 +556,12 @@ class SqliteStore(Store):
         yield Finding("permissions", mode & 0o077 == 0, f"{mode:o}; 600 keeps other users of the machine out")
 
     def close(self) -> None:
-        with storage_errors(self._path):
+        held, self._presence = self._presence, None
+        with storage_errors(self._path), presence.changing():
+            descriptor = presence.release(held)
             self._pool.close()
+            if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
+                os.close(descriptor)
 
 
 class _WriteTransaction:
