@@ -36,7 +36,7 @@ def test_the_log_stays_when_another_library_closes_the_file(tmp_path: Path) -> N
 
 
 def test_nothing_is_held_when_the_last_memory_is_closed(tmp_path: Path) -> None:
-    before, open_files = held_files(), len(os.listdir("/proc/self/fd"))
+    before, open_files = held_files(), len(list(Path("/proc/self/fd").iterdir()))
     first, second = Memory(tmp_path), Memory(tmp_path)
     assert held_files() == before + 1
     first.close()
@@ -45,7 +45,7 @@ def test_nothing_is_held_when_the_last_memory_is_closed(tmp_path: Path) -> None:
     second.close()
     second.close()
     assert held_files() == before
-    assert len(os.listdir("/proc/self/fd")) == open_files
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_files
     assert not Path(second.location + "-wal").exists(), "the last one clears the log away"
 
 
