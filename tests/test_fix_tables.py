@@ -200,6 +200,32 @@ def test_no_id_is_given_out_twice(memory: Memory) -> None:
     assert memory.fix_history.row(number) is None
 
 
+def test_a_number_that_was_never_shown_is_not_given_out_again(memory: Memory) -> None:
+    a_fix(memory)
+    memory.rollback("qwen")
+    hidden = a_fix(memory, author="qwen")
+    assert hidden.number is not None
+    assert memory.fix_history.row(hidden.number) is None
+    memory.forget(hidden.id)
+    later = a_fix(memory)
+    assert later.number is not None
+    assert later.number > hidden.number
+
+
+def test_the_guard_cannot_be_taken_away(memory: Memory) -> None:
+    a_fix(memory)
+    with closing(sqlite3.connect(memory.location)) as other:
+        other.execute("DELETE FROM fix_guard")
+        other.commit()
+        with pytest.raises(sqlite3.Error, match="is kept by Hardwon"):
+            other.execute("DELETE FROM fix_history")
+    assert not memory.doctor().ok
+    memory.rebuild()
+    assert memory.doctor().ok
+    a_fix(memory)
+    assert asked(memory, "SELECT count(*) FROM fix_history") == [(2,)]
+
+
 def test_common_questions_are_answered_by_an_index_alone(memory: Memory) -> None:
     a_fix(memory)
     for sql in (

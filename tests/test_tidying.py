@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import TORTURE
-from hardwon import Fix, Memory, limits
+from hardwon import Fix, Memory, limits, tidying
 from hardwon.errors import ConflictError, InvalidInputError
 from hardwon.govern.retention import Aged, Retention, is_valuable
 from hardwon.model import Cleaned
@@ -246,6 +246,73 @@ def test_what_is_left_of_a_fix_is_no_record_to_load(memory: Memory, tmp_path: Pa
         new.load(forged)
     with pytest.raises(InvalidInputError):
         memory.add(cleaned)
+
+
+def test_whoever_ends_a_cleanup_brings_back_what_it_took(memory: Memory, tmp_path: Path) -> None:
+    filled(memory)
+    whole = memory.stats().records
+    for end in (memory.undo, lambda event: memory.archive(event, "no"), memory.forget):
+        event = memory.cleanup(30, dry_run=False).event_id
+        assert event is not None
+        assert memory.stats().records < whole
+        end(event)
+        assert memory.stats().records == whole
+        assert memory.stats().cleaned == 0
+        assert memory.doctor().ok
+
+
+def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path) -> None:
+    filled(memory)
+    event = memory.cleanup(30, dry_run=False).event_id
+    assert event is not None
+    memory.backup(tmp_path / "copy.db")
+    Memory.restore(tmp_path / "copy.db", tmp_path / "other")
+    with Memory(tmp_path / "other", clock=lambda: NOW) as other, Memory(tmp_path / "new", clock=lambda: NOW) as new:
+        memory.undo(event)
+        cleaned = other.stats().cleaned
+        other.merge(memory)
+        assert other.stats().cleaned == cleaned > 0
+        new.merge(other)
+        assert new.decisions() == []
+        other.undo(event)
+        assert other.stats().cleaned == 0
+        assert other.doctor().ok
+        memory.export(tmp_path / "all.jsonl")
+        assert "cleanup" not in (tmp_path / "all.jsonl").read_text()
+
+
+def test_what_changed_since_it_was_picked_stays(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    fixes = [a_fix(memory, 100 - number) for number in range(4)]
+    picked = tidying._pack_away
+
+    def credited_meanwhile(*given: Any) -> Any:
+        memory.credit(fixes[0].id, True)
+        return picked(*given)
+
+    monkeypatch.setattr(tidying, "_pack_away", credited_meanwhile)
+    assert memory.cleanup(30, dry_run=False).failed == 2
+    assert isinstance(memory.get(fixes[0].id), Fix)
+    assert memory.doctor().ok
+
+
+def test_erased_words_leave_the_index_also_after_a_cleanup(memory: Memory) -> None:
+    secret = a_fix(memory, 100, issue={**of_issue(1), "description": "quetzalcoatl"})
+    a_fix(memory, 1, issue=of_issue(1))
+    memory.cleanup(30, dry_run=False)
+    assert isinstance(memory.get(secret.id), Cleaned)
+    memory.forget(secret.id)
+    memory.close()
+    assert b"quetzalcoatl" not in Path(memory.location).read_bytes()
+
+
+def test_compaction_leaves_no_words_behind(memory: Memory) -> None:
+    a_fix(memory, 100, issue={**of_issue(1), "description": "quetzalcoatl"}, analysis="popocatepetl", notes="tlaloc")
+    a_fix(memory, 1, issue=of_issue(1))
+    memory.cleanup(30, dry_run=False)
+    memory.compact()
+    memory.close()
+    content = Path(memory.location).read_bytes()
+    assert not any(word in content for word in (b"quetzalcoatl", b"popocatepetl", b"tlaloc"))
 
 
 # --- packed away ------------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory
 from hardwon.model import (
     ACTIONS,
     INTERNAL_KINDS,
+    LOCAL_ACTIONS,
     MODEL_OF_KIND,
     ROUTES,
     Action,
@@ -106,7 +107,7 @@ from hardwon.store.rows import original_of, record_of, restored, row_of
 from hardwon.store.sqlite import SqliteStore, SqliteWriter
 from hardwon.store.sqlite_file import restore as restore_file
 from hardwon.store.tree_index import Tree, TreeIndex
-from hardwon.upkeep import batches, derive_again, happen, really_conflicting, refresh_status
+from hardwon.upkeep import batches, bring_back, derive_again, happen, really_conflicting, refresh_status
 
 if TYPE_CHECKING:
     from hardwon.fix_history import FixHistory
@@ -342,10 +343,12 @@ class Memory:
         with self._store.write() as writer:
             planted = self._append(writer, [prepared])
             self._keep_vectors(writer, made)
+            number = writer.number_of(self.project, prepared.id) if type(prepared) is Fix else None
         self._put_in_tree(planted)
         if type(prepared) is Episode:
             self._consolidate_when_due()
-        return self._placed([prepared], planted)[0]
+        kept = self._placed([prepared], planted)[0]
+        return kept if number is None else kept.altered(number_in_history=number)
 
     def now(self) -> datetime:
         """What the memory's clock says."""
@@ -882,7 +885,6 @@ class Memory:
             if not isinstance(decision, Decision):
                 raise UnknownRecordError(f"there is no decision {decision_id} in project {self.project!r}")
             check_transition(decision.metadata.validation.status, "archived")
-            tidying.bring_back(writer, self.project, decision)
             event = Event(record_id=wanted, kind="status", at=self._clock(), by=by, status="archived", reason="undone")
             undone = self._happen(writer, event)
         assert isinstance(undone, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
@@ -1055,6 +1057,7 @@ class Memory:
                 mirror = self._mirror_within(writer)
                 if mirror:
                     mirror.keep_away(writer, batch)
+                bring_back(writer, self.project, batch)  # of a cleanup whose decision goes
                 writer.erase(self.project, batch, tombstones)
             self._follow_in_tree(settle=True)
         erased = self._store.finish_erasure()
@@ -1069,7 +1072,8 @@ class Memory:
         progress: Progress | None = None,
     ) -> int:
         """Writes every record of the project, as of one instant, one JSON object a line (`json`: as one list); returns how
-        many."""
+        many. Fixes that were cleaned up are written whole; of those that were compacted since there is nothing left to write,
+        and only `merge` carries what they taught."""
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
         target = intake.path("path", path)
@@ -1078,7 +1082,7 @@ class Memory:
         counts = self._store.counts(self.project) if progress else None
         total = counts.total if counts else 0
         with closing(self._store.stream(self.project)) as records:
-            whole = (found for stored in records if (found := restored(stored)))
+            whole = (found for stored in records if (found := _exported(stored)))
             return jsonl.write(target, whole, total, progress, as_list=format == "json")
 
     def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
@@ -1174,6 +1178,15 @@ class Memory:
         with self._store.write() as writer:
             writer.recount(self.project)
         return corrected
+
+
+def _exported(stored: Stored) -> Stored | None:
+    """As it is written to a file; None for what is of no use elsewhere: what was decided about this file alone, and fixes of
+    which a compaction left only what they taught."""
+    if stored.kind == "decision":
+        decision = original_of(stored)
+        return None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
+    return restored(stored)
 
 
 def _tree_of(writer: Writer, project: str) -> TreeIndex:

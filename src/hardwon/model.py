@@ -72,6 +72,8 @@ INTERNAL_KINDS: Final[tuple[Kind, ...]] = ("decision", "adopted", "cleaned")
 """Kept, moved and merged like records, but nothing that was tried: they are among them only where they are asked for."""
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
+LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "compress")
+"""What was decided about one file, and says nothing to others: neither merged nor exported."""
 VERIFIERS: Final = get_args(Verifier)
 
 KNOWN_ISSUE_TYPES: Final = (
@@ -417,6 +419,11 @@ class Fix(Record):
     verification_steps: Texts | None = None
     expected_outcome: Text | None = None
     other: JsonObject | None = None
+
+    @property
+    def number(self) -> int | None:
+        """Its number in the tables of fix history, from a memory that has just kept it; else None."""
+        return self.__dict__.get("number_in_history")  # no field: it is of one file alone
 
     @property
     def succeeded(self) -> bool:

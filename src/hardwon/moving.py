@@ -11,9 +11,9 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fields import new_id
 from hardwon.govern.cleaning import clean_event, without_secrets
-from hardwon.model import AnyRecord, Cleaned, Event
+from hardwon.model import LOCAL_ACTIONS, AnyRecord, Cleaned, Event
 from hardwon.reports import Loaded, Merged
-from hardwon.store.contract import Progress, Row, Store, Writer
+from hardwon.store.contract import Progress, Row, Store, Stored, Writer
 from hardwon.store.rows import original_of, restored, row_of
 from hardwon.upkeep import batches, really_conflicting, refresh_status, same_content
 
@@ -129,7 +129,8 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
     conflicts: list[str] = []
     counts = source.counts(project) if progress else None
     total = counts.total if counts else 0
-    for batch in batches(source.stream(project), limits.BATCH_ROWS):
+    local = {stored.id for undone in (False, True) for stored in _local(source, project, undone=undone)}
+    for batch in batches((stored for stored in source.stream(project) if stored.id not in local), limits.BATCH_ROWS):
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
         with target.write() as writer:
             rows = [row_of(record) for record in records]
@@ -150,9 +151,9 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
         done += len(batch)
         if progress:
             progress(done, max(total, done))
-    strangers = frozenset(conflicts)
+    strangers = frozenset(conflicts) | local
     for happened in batches(source.events(project), limits.BATCH_ROWS):
-        tombstones = [event for event in happened if event.kind == "forgotten"]
+        tombstones = [event for event in happened if event.kind == "forgotten" and event.record_id not in local]
         with target.write() as writer:
             mirror = mirror_of(writer)
             if mirror:
@@ -171,3 +172,7 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
             mirror.follow(settle=bool(tombstones), restored=True)
     pending = erased > 0 and not target.finish_erasure()
     return Merged(added, present, conflicts, forgotten, events, erased, pending)
+
+
+def _local(store: Store, project: str, *, undone: bool) -> list[Stored]:
+    return store.decisions(project, LOCAL_ACTIONS, None, limits.DECISIONS_MAX, undone=undone)

@@ -6,21 +6,21 @@ is one transaction and one decision in the log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import ConflictError, DamagedError
+from hardwon.errors import DamagedError
 from hardwon.govern.retention import Aged, Retention
 from hardwon.learn.fix_rows import document_signature, level_of, pattern_name
-from hardwon.learn.lessons import SUCCEEDED, lessons_of, same_strategy_key, strategy_key, tidied_key
+from hardwon.learn.lessons import SUCCEEDED, lessons_of, same_strategy_key, strategy_key
 from hardwon.learn.signatures import generate_issue_signature
 from hardwon.model import Cleaned, Decision, Fix, Metadata, Moment, Source
 from hardwon.reports import CleanedUp, Compacted, Compressed
 from hardwon.store.contract import Cursor, Progress, Row, Store, Stored, Writer
 from hardwon.store.packing import is_packed, pack
-from hardwon.store.rows import kept_row, original_of, packed_row, record_of, restored, row_of, sound_body
+from hardwon.store.rows import kept_row, original_of, packed_row, record_of, row_of, sound_body
 from hardwon.upkeep import standing_of
 
 Keep = Callable[[Writer, Decision], None]
@@ -39,90 +39,86 @@ class Tidy:
     progress: Progress | None
 
 
+class _Picked(NamedTuple):
+    """A fix that is to be packed away, as it was when it was picked."""
+
+    stored: Stored
+    fix: Fix
+
+
 def clean_up(tidy: Tidy, retention: Retention, decision: Decision, *, dry_run: bool) -> CleanedUp:
     """Fixes that are old enough, and of no value by themselves, leave the history."""
-    counts = {"failed": 0, "successful": 0, "kept": 0, "left": 0}
     worth = _Worth(tidy.store, tidy.project)
-    before_us = max(retention.failed_before_us, retention.succeeded_before_us)
-
-    def chosen(found: Iterator[Stored]) -> Iterator[tuple[Stored, Fix]]:
-        for stored, fix in _fixes(found):
-            verdict = retention.verdict(worth.aged(stored, fix))
-            counts["kept"] += verdict == "valuable"
-            if verdict != "goes":
-                continue
-            if counts["failed"] + counts["successful"] == limits.TIDIED_RECORDS_MAX:
-                counts["left"] += 1
-                continue
-            counts["successful" if fix.succeeded else "failed"] += 1
-            yield stored, fix
-
-    event_id = _tidy(tidy, chosen, before_us, _cleaned_row, decision, dry_run=dry_run)
-    return CleanedUp(**counts, event_id=event_id, dry_run=dry_run)
+    picked: list[_Picked] = []
+    kept = left = 0
+    for each in _old_fixes(tidy, max(retention.failed_before_us, retention.succeeded_before_us)):
+        verdict = retention.verdict(worth.aged(each.stored, each.fix))
+        kept += verdict == "valuable"
+        if verdict == "goes" and len(picked) < limits.TIDIED_RECORDS_MAX:
+            picked.append(each)
+        else:
+            left += verdict == "goes"
+    gone = picked if dry_run else _pack_away(tidy, picked, _cleaned_row, decision)
+    good = sum(each.fix.succeeded for each in gone)
+    return CleanedUp(len(gone) - good, good, kept, left, None if dry_run or not gone else decision.id, dry_run)
 
 
 def compress(tidy: Tidy, before_us: int, decision: Decision, *, dry_run: bool) -> Compressed:
     """The details of older fixes are packed away."""
-    counts = {"records": 0, "saved_bytes": 0, "left": 0}
-
-    def chosen(found: Iterator[Stored]) -> Iterator[tuple[Stored, Fix]]:
-        for stored, fix in _fixes(found):
-            if is_packed(stored.body):
-                continue
-            small = packed_row(row_of(fix)._replace(body=stored.body), fix, decision.id)
-            saved = len(stored.body) + len(row_of(fix).terms) - len(small.body) - len(small.terms)
-            if saved <= 0:
-                continue
-            if counts["records"] == limits.TIDIED_RECORDS_MAX:
-                counts["left"] += 1
-                continue
-            counts["records"] += 1
-            counts["saved_bytes"] += saved
-            yield stored, fix
-
-    event_id = _tidy(tidy, chosen, before_us, _packed_row, decision, dry_run=dry_run)
-    return Compressed(**counts, event_id=event_id, dry_run=dry_run)
+    picked: list[_Picked] = []
+    savings: dict[str, int] = {}
+    left = 0
+    for each in _old_fixes(tidy, before_us):
+        saving = 0 if is_packed(each.stored.body) else _saving(each, decision.id)
+        if saving > 0 and len(picked) < limits.TIDIED_RECORDS_MAX:
+            picked.append(each)
+            savings[each.fix.id] = saving
+        else:
+            left += saving > 0
+    packed = picked if dry_run else _pack_away(tidy, picked, _packed_row, decision)
+    saved = sum(savings[each.fix.id] for each in packed)
+    return Compressed(len(packed), saved, left, None if dry_run or not packed else decision.id, dry_run)
 
 
-Choose = Callable[[Iterator[Stored]], Iterator[tuple[Stored, Fix]]]
+def _saving(picked: _Picked, decision_id: str) -> int:
+    row = row_of(picked.fix)._replace(body=picked.stored.body)
+    small = packed_row(row, picked.fix, decision_id)
+    return len(row.body) + len(row.terms) - len(small.body) - len(small.terms)
+
+
 MakeRow = Callable[[Row, Stored, Fix, str], Row]
 
 
-def _tidy(tidy: Tidy, chosen: Choose, before_us: int, make_row: MakeRow, decision: Decision, *, dry_run: bool) -> str | None:
-    """The id of the decision, where anything was done."""
-    if dry_run:
-        for _ in chosen(_old_fixes(tidy.store, tidy.project, before_us)):
-            pass
-        return None
-    done = 0
-    with tidy.store.write() as writer:  # while it lasts nobody else changes what the store reads
-        for stored, fix in chosen(_old_fixes(tidy.store, tidy.project, before_us)):
-            row = kept_row(stored, fix, *standing_of(fix, writer.events_of(tidy.project, fix.id)))
-            writer.replace(make_row(row, stored, fix, decision.id))
-            done += 1
-            if tidy.progress and done % _PAGE == 0:
-                tidy.progress(done, done)
+def _pack_away(tidy: Tidy, picked: Sequence[_Picked], make_row: MakeRow, decision: Decision) -> list[_Picked]:
+    """Those that are still as they were when they were picked, which was before anybody had to wait for us."""
+    done: list[_Picked] = []
+    if not picked:
+        return done
+    with tidy.store.write() as writer:
+        for each in picked:
+            if writer.get(tidy.project, each.fix.id) == each.stored:
+                row = kept_row(each.stored, each.fix, *standing_of(each.fix, writer.events_of(tidy.project, each.fix.id)))
+                writer.replace(make_row(row, each.stored, each.fix, decision.id))
+                done.append(each)
+            if tidy.progress and len(done) % _PAGE == 0:
+                tidy.progress(len(done), len(picked))
         if done:
             tidy.keep(writer, decision)
-    return decision.id if done else None
+    return done
 
 
-def _old_fixes(store: Store, project: str, before_us: int) -> Iterator[Stored]:
-    """Oldest first."""
+def _old_fixes(tidy: Tidy, before_us: int) -> Iterator[_Picked]:
+    """As far as they can be read, oldest first."""
     after = Cursor(-1, "")
-    while found := store.fixes_before(project, before_us, after, _PAGE):
-        yield from found
+    while found := tidy.store.fixes_before(tidy.project, before_us, after, _PAGE):
+        for stored in found:
+            try:
+                record = original_of(stored)
+            except DamagedError:  # doctor names it
+                continue
+            if isinstance(record, Fix):
+                yield _Picked(stored, record)
         after = Cursor(found[-1].at_us, found[-1].id)
-
-
-def _fixes(found: Iterator[Stored]) -> Iterator[tuple[Stored, Fix]]:
-    for stored in found:
-        try:
-            record = original_of(stored)
-        except DamagedError:  # doctor names it
-            continue
-        if isinstance(record, Fix):
-            yield stored, record
 
 
 class _Worth:
@@ -188,30 +184,14 @@ def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
         signature=signature,
         strategy=strategy_key(fix),
         fix_commands=[command[: limits.LESSON_CHARS_MAX] for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]],
-        analysis=fix.analysis[: limits.LESSON_CHARS_MAX],
+        analysis="" if any(map(str.strip, fix.fix_commands)) else fix.analysis[: limits.LESSON_CHARS_MAX],
         level=level_of(fix),
         lessons=list(lessons_of(fix)),
         packed=packed,
     )
 
 
-# --- and back ---------------------------------------------------------------------------------------------------------
-
-
-def bring_back(writer: Writer, project: str, decision: Decision) -> int:
-    """Everything that a cleanup or a compression packed away; how many fixes that were."""
-    found = writer.with_key(project, tidied_key(decision.id))
-    for stored in found:
-        whole = restored(stored)
-        if whole is None:
-            raise ConflictError(
-                f"decision {decision.id} cannot be undone: the memory was compacted since, and what it took out of the history "
-                "is gone for good. A backup from before that has it"
-            )
-        fix = original_of(whole)
-        row = row_of(fix, *standing_of(fix, writer.events_of(project, fix.id)))
-        writer.replace(row._replace(body=whole.body, digest=whole.digest))
-    return len(found)
+# --- for good ---------------------------------------------------------------------------------------------------------
 
 
 def let_go(store: Store, project: str, progress: Progress | None) -> int:

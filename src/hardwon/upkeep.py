@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
+from hardwon.errors import ConflictError
 from hardwon.fields import TIME_US_MAX, from_us
 from hardwon.govern.cleaning import clean_event
 from hardwon.govern.lifecycle import credits_of, effective_validation
+from hardwon.learn.lessons import tidied_key
 from hardwon.model import Cleaned, Event, Fix, Record, Validation
 from hardwon.store.contract import Row, Writer
-from hardwon.store.rows import kept_row, original_of
+from hardwon.store.rows import kept_row, original_of, record_of, restored, row_of
 
 T = TypeVar("T")
 
@@ -26,6 +28,26 @@ def happen(writer: Writer, project: str, event: Event) -> None:
     """Something happens to a record now: the event is kept, and the record's standing follows."""
     writer.add_events(project, [clean_event(in_order(event, writer.events_of(project, event.record_id)))])
     refresh_status(writer, project, event.record_id)
+    stored = writer.get(project, event.record_id)
+    if stored and stored.kind == "decision":
+        decision = record_of(stored)
+        if decision.metadata.validation.status == "archived":
+            bring_back(writer, project, [decision.id])
+
+
+def bring_back(writer: Writer, project: str, decision_ids: Iterable[str]) -> None:
+    """Everything that these cleanups and compressions packed away."""
+    for decision_id in decision_ids:
+        for stored in writer.with_key(project, tidied_key(decision_id)):
+            whole = restored(stored)
+            if whole is None:
+                raise ConflictError(
+                    f"decision {decision_id} cannot be undone: the memory was compacted since, and what it took out of the "
+                    "history is gone for good. A backup from before that has it"
+                )
+            fix = original_of(whole)
+            row = row_of(fix, *standing_of(fix, writer.events_of(project, fix.id)))
+            writer.replace(row._replace(body=whole.body, digest=whole.digest))
 
 
 def in_order(event: Event, earlier: Sequence[Event]) -> Event:

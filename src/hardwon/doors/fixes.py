@@ -125,7 +125,7 @@ class AIMemory:
         )
         kept = self.memory.keep(fix)
         self._recorded += 1
-        fix_id = self.memory.fix_history.id_of(kept.id)
+        fix_id = kept.number  # of the transaction that kept it: a moment later somebody may have cleaned it up
         assert fix_id is not None  # noqa: S101  # for type checkers: it was just recorded
         if attempt.cut:
             warnings.warn(cut_message(attempt.cut), CutWarning, stacklevel=2)

@@ -233,6 +233,10 @@ class Writer(ABC):
         """Those of the exact keys that some record of these statuses has."""
 
     @abstractmethod
+    def number_of(self, project: str, record_id: str) -> int | None:
+        """The number under which a fix is in the tables of fix history; None where they are not about its project."""
+
+    @abstractmethod
     def with_key(self, project: str, key: str) -> list[Stored]:
         """Every record with an exact key, of whatever kind and status."""
 

@@ -106,6 +106,12 @@ class FixTables:
         self._show([(seq, entry)])
         self._close()
 
+    def number_given(self, seq: int) -> None:
+        """No fix gets this number, or one below it, from now on: also where this one is not shown."""
+        self._run("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'fix_history'", (seq,))
+        if not self._connection.changes():
+            self._run("INSERT INTO sqlite_sequence (name, seq) VALUES ('fix_history', ?)", (seq,))
+
     def counting(self, entries: Iterable[tuple[int, str, str, FixEntry]]) -> list[Numbered]:
         """Those (row number, author, status, entry) that count."""
         left_out = self._left_out()
@@ -125,6 +131,8 @@ class FixTables:
 
     def refill(self) -> None:
         """Derives everything again."""
+        self._run("DELETE FROM fix_guard")
+        self._run("INSERT INTO fix_guard VALUES (0)")
         self._open()
         for table in _TABLES:
             self._run(f"DELETE FROM {self._prefix}{table}")
@@ -392,7 +400,8 @@ class FixTables:
         rolled_back = tallies.rolled_back(self._connection, DEFAULT_PROJECT)
         for table in _TABLES:
             self._run(f"DROP TABLE {_FRESH}{table}").fetchall()
-        return differing + len(self._left_out() ^ rolled_back)
+        guard = self._run("SELECT open FROM main.fix_guard").fetchall()
+        return differing + len(self._left_out() ^ rolled_back) + (guard != [(0,)])
 
     def _differing(self, table: str) -> int:
         columns, texts = _COMPARED[table]

@@ -220,7 +220,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     + "".join(
         f"""
     CREATE TRIGGER {table}_{change.lower()}_guarded BEFORE {change} ON {table}
-    WHEN (SELECT open FROM fix_guard) = 0 BEGIN
+    WHEN coalesce((SELECT max(open) FROM fix_guard), 0) = 0 BEGIN
         SELECT RAISE(ABORT, '{table} is kept by Hardwon: record through AIMemory or Memory, and open this file read-only');
     END;
     """

@@ -87,6 +87,12 @@ class Pool:
             self._close_idle()
             self._change.notify_all()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no connection is open, or lent to anybody."""
+        with self._change:
+            return not self._idle and not self._in_use() and not self._inherited
+
     def _close_idle(self) -> None:
         while self._idle:
             self._idle.pop().close()

@@ -8,6 +8,7 @@ make erased text unreadable. Opening, creating, backing up and restoring files i
 from __future__ import annotations
 
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
 from hardwon.learn.lessons import Tally, Taught, lessons_of
 from hardwon.model import INTERNAL_KINDS, SOLVED_FROM, Decision, Event
 from hardwon.recall.filters import Filters
-from hardwon.store import tallies, vectors
+from hardwon.store import presence, tallies, vectors
 from hardwon.store.contract import (
     Appended,
     Counts,
@@ -68,6 +69,7 @@ WAL_FIXED_IN: Final = (3, 51, 3)
 _ERASURE_WAIT_MS: Final = 250  # a reader that takes longer is reported as pending instead of waited for
 
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
+_RELAXED: Final = "the index has words of what was packed away"
 
 _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
 
@@ -133,6 +135,7 @@ class SqliteStore(Store):
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
             inspect_before_opening(path)
+        self._presence = presence.hold(path)
         self._pool = Pool(str(path), lambda: connect(path, bytes_max))
         with self._reading() as connection:
             if connection.pragma("user_version") < SCHEMA_VERSION:
@@ -526,6 +529,9 @@ class SqliteStore(Store):
         return not busy
 
     def shrink(self) -> None:
+        with self.write() as writer:
+            if isinstance(writer, SqliteWriter) and writer.state("", _RELAXED):
+                writer.rebuild_index()
         with self._reading() as connection:
             connection.execute("VACUUM").fetchall()
         self.finish_erasure()
@@ -560,8 +566,12 @@ class SqliteStore(Store):
         yield Finding("permissions", mode & 0o077 == 0, f"{mode:o}; 600 keeps other users of the machine out")
 
     def close(self) -> None:
-        with storage_errors(self._path):
+        held, self._presence = self._presence, None
+        with storage_errors(self._path), presence.changing():
+            descriptor = presence.release(held)
             self._pool.close()
+            if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
+                os.close(descriptor)
 
 
 class _WriteTransaction:
@@ -600,6 +610,8 @@ class _WriteTransaction:
         try:
             with self._errors:
                 if error is None:
+                    if self._writer:
+                        self._writer.finish()
                     self._connection.execute("COMMIT")
                     kept = True
                     self._store._warn_when_nearly_full(self._connection)
@@ -651,6 +663,7 @@ class SqliteWriter(Writer):
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._fix_tables = FixTables(connection)
+        self._relaxed = False
         self.undos: list[Callable[[], object]] = []
 
     def on_failure(self, undo: Callable[[], object]) -> None:
@@ -688,6 +701,7 @@ class SqliteWriter(Writer):
     def _show_fixes(self, fixes: Sequence[tuple[int, str, str, FixEntry]]) -> None:
         if fixes:
             self._fix_tables.add(self._fix_tables.counting(fixes))
+            self._fix_tables.number_given(fixes[-1][0])
 
     def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
         gone = (
@@ -802,6 +816,7 @@ class SqliteWriter(Writer):
         self._insert_names([(seq, row)])
 
     def replace(self, row: Row) -> None:
+        self._relax_index()
         self._connection.execute(
             "UPDATE record SET body = ?, digest = ? WHERE project_id = ? AND id = ?",
             (row.body, row.digest, row.project_id, row.id),
@@ -841,9 +856,27 @@ class SqliteWriter(Writer):
         if any(kept.is_rollback for kept in gone):
             self._fix_tables.follow_rollbacks()
         self.add_events(project, tombstones)
-        if erased and self._index_remembers():
-            run("INSERT INTO record_text (record_text) VALUES ('rebuild')")
+        if erased and (self.state("", _RELAXED) or self._index_remembers()):
+            self.rebuild_index()
         return erased
+
+    def rebuild_index(self) -> None:
+        """The search index without a trace of what is no longer in it."""
+        self._connection.execute("INSERT INTO record_text (record_text) VALUES ('rebuild')")
+        self.set_state("", _RELAXED, 0)
+
+    def _relax_index(self) -> None:
+        """To take words out of the index for good costs a hundred times as much as to mark them as gone. What is packed away
+        stays in the file anyway; where something is erased later, the whole index is made anew."""
+        if not self._relaxed:
+            self._relaxed = True
+            self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 0)")
+            self.set_state("", _RELAXED, 1)
+
+    def finish(self) -> None:
+        """Before it is kept."""
+        if self._relaxed:
+            self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
 
     def _kept_if_readable(self, project: str, record_id: str) -> _Kept | None:
         try:
@@ -872,6 +905,9 @@ class SqliteWriter(Writer):
         )
         found = self._connection.execute(sql, (project, json.dumps(list(keys)), json.dumps(list(statuses))))
         return {key for (key,) in found}
+
+    def number_of(self, project: str, record_id: str) -> int | None:
+        return self._fix_tables.id_of(record_id) if project == DEFAULT_PROJECT else None
 
     def with_key(self, project: str, key: str) -> list[Stored]:
         sql = (

@@ -1,0 +1,72 @@
+"""Another SQLite library in the same process does not take our log away."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from hardwon import Memory
+from hardwon.store import presence
+
+
+def held_files() -> int:
+    return len(presence._held)
+
+
+def test_the_log_stays_when_another_library_closes_the_file(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        memory.record_fact("Port 80 is open.", "observation")
+        for _ in range(3):
+            with closing(sqlite3.connect(memory.location)) as other:
+                assert other.execute("SELECT count(*) FROM record").fetchone() is not None
+        late = memory.record_fact("Port 81 is open.", "observation")
+        assert Path(memory.location + "-wal").exists()
+        seen = "import hardwon, sys; print(hardwon.Memory(sys.argv[1]).get(sys.argv[2]) is not None)"
+        found = subprocess.run([sys.executable, "-c", seen, str(tmp_path), late.id], check=True, capture_output=True, text=True)
+        assert found.stdout == "True\n"
+    with Memory(tmp_path) as memory:
+        assert memory.get(late.id) is not None
+        assert memory.doctor().ok
+
+
+def test_nothing_is_held_when_the_last_memory_is_closed(tmp_path: Path) -> None:
+    before, open_files = held_files(), len(list(Path("/proc/self/fd").iterdir()))
+    first, second = Memory(tmp_path), Memory(tmp_path)
+    assert held_files() == before + 1
+    first.close()
+    assert held_files() == before + 1
+    second.record_fact("Port 80 is open.", "observation")
+    second.close()
+    second.close()
+    assert held_files() == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_files
+    assert not Path(second.location + "-wal").exists(), "the last one clears the log away"
+
+
+def test_a_forked_child_leaves_the_parents_hold_alone(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        memory.record_fact("Port 80 is open.", "observation")
+        pid = os.fork()
+        if pid == 0:
+            memory.record_fact("Port 81 is open.", "observation")
+            memory.close()
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        with closing(sqlite3.connect(memory.location)) as other:
+            assert other.execute("SELECT count(*) FROM record").fetchone() == (2,)
+        memory.record_fact("Port 82 is open.", "observation")
+    with Memory(tmp_path) as memory:
+        assert memory.stats().records == 3
+
+
+def test_without_such_locks_everything_else_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "_SET", None)
+    with Memory(tmp_path) as memory:
+        memory.record_fact("Port 80 is open.", "observation")
+        assert memory.doctor().ok
