@@ -543,3 +543,23 @@ COMPRESS_DAYS: Final = 90
 
 DAYS_MAX: Final = 36_500
 """An age in days that can be asked for: a century."""
+
+# --- facts --------------------------------------------------------------------------------------------------------
+
+FACT_READ_CHARS_MAX: Final = 10_000
+"""How much of a fact is looked through for names, pronouns and dates. A fact is a sentence; what is this long is a log."""
+
+ENTITIES_FOUND_MAX: Final = 50
+"""Files, and likewise functions, libraries and error codes, that are found in one fact. A sentence names a few."""
+
+FINDINGS_MAX: Final = 20
+"""What is found wrong with one sentence. Whoever reads more of them writes a new one."""
+
+FACTS_COMPARED_MAX: Final = 20
+"""Facts with nearly the same words that a new one is compared with, those that came in first."""
+
+RESTATED_CHARS_MAX: Final = 500
+"""A fact in a model's words: a long sentence, with the names and dates that make it stand alone."""
+
+RESTATED_FROM_CHARS_MAX: Final = 2_000
+"""A fact that a model is asked to restate. Of a longer one no single sentence could keep everything."""
