@@ -260,13 +260,13 @@ _OPENING: Final = (
     + r",?\s{1,3}){0,3}"
 )
 _HELPING_VERB: Final = _any(
-    "is was are were isn't wasn't aren't will would can could cannot can't should must may might has have had does did do doesn't "
-    "didn't don't won't"
+    "is was are were isn't wasn't aren't will would can could cannot can't should must may might has have had does "
+    "did do doesn't didn't don't won't"
 )
 _DOES: Final = _any(
-    "means? meant causes? caused happens? happened fails? failed works? worked breaks? broke needs? needed makes? made leads? led "
-    "fixes fixed prevents? prevented requires? required seems? seemed appears? explains? explained helps? helped solves solved "
-    "resolves resolved results? resulted only never always also still no_longer"
+    "means? meant causes? caused happens? happened fails? failed works? worked breaks? broke needs? needed makes? "
+    "made leads? led fixes fixed prevents? prevented requires? required seems? seemed appears? explains? explained "
+    "helps? helped solves solved resolves resolved results? resulted only never always also still no_longer"
 )
 _PRONOUN: Final = re.compile(
     _OPENING
@@ -283,30 +283,32 @@ _PRONOUN: Final = re.compile(
     re.IGNORECASE,
 )
 _BEING: Final = _any(
-    "'s is was 'll_be will_be would_be has_been had_been may_be might_be can_be could_be must_be should_be isn't wasn't becomes "
-    "became gets got"
+    "'s is was 'll_be will_be would_be has_been had_been may_be might_be can_be could_be must_be should_be isn't "
+    "wasn't becomes became gets got"
 )
 _OF_NOTHING: Final = _any(
-    "raining snowing hailing freezing cold hot warm dark late early sunny windy noon midnight time (?:im)?possible necessary "
-    "(?:un)?important essential easy easier hard harder difficult better best (?:un)?safer? risky dangerous (?:un)?wise useful "
-    "helpful enough sufficient common (?:un)?usual normal rare recommended advisable advised allowed forbidden (?:un)?known "
-    "(?:un)?clear (?:un)?likely true false worth obvious evident expected_that assumed_that believed said agreed decided planned "
-    "crucial vital critical_to critical_that good_to good_practice good_that bad_to bad_practice bad_that fine_to ok_to okay_to "
-    "faster_to slower_to cheaper_to simpler_to quicker_to tempting_to wrong_to right_to correct_to sensible_to pointless_to "
-    "no_use no_good no_longer_possible no_problem no_wonder no_surprise uncertain doubtful up_to"
+    "raining snowing hailing freezing cold hot warm dark late early sunny windy noon midnight time (?:im)?possible "
+    "necessary (?:un)?important essential easy easier hard harder difficult better best (?:un)?safer? risky dangerous "
+    "(?:un)?wise useful helpful enough sufficient common (?:un)?usual normal rare recommended advisable advised "
+    "allowed forbidden (?:un)?known (?:un)?clear (?:un)?likely true false worth obvious evident expected_that "
+    "assumed_that believed said agreed decided planned crucial vital critical_to critical_that good_to good_practice "
+    "good_that bad_to bad_practice bad_that fine_to ok_to okay_to faster_to slower_to cheaper_to simpler_to "
+    "quicker_to tempting_to wrong_to right_to correct_to sensible_to pointless_to no_use no_good no_longer_possible "
+    "no_problem no_wonder no_surprise uncertain doubtful up_to"
 )
-_IMPERSONAL: Final = re.compile(
-    rf"\s?{_BEING}\s(?:\w{{1,20}}ly\s|{_any('not now still also very too always often never more most')}\s){{0,3}}"
-    rf"(?:{_OF_NOTHING}\b|(?:{_any('the a an only because when in on at')}\b|[A-Z`])[^.;!?]{{0,200}}?\s{_any('that who which where')}\b)"
+_SOMETIMES: Final = _any("not now still also very too always often never more most does_not did_not can may will would")
+_CLEFT: Final = (
+    rf"(?:{_any('the a an only because when in on at')}\b|[A-Z`])[^.;!?]{{0,200}}?\s{_any('that who which where')}\b"
 )
+_IMPERSONAL: Final = re.compile(rf"\s?{_BEING}\s(?:\w{{1,20}}ly\s|{_SOMETIMES}\s){{0,3}}(?:{_OF_NOTHING}\b|{_CLEFT})")
 _VERB_OF_NOTHING: Final = _any(
-    "seem appear turn happen follow look sound matter help take took cost make made hurt pay suffice remain prove depend go come "
-    "came need"
+    "seem appear turn happen follow look sound matter help take took cost make made hurt pay suffice remain prove "
+    "depend go come came need"
 )
+_WHAT_FOLLOWS: Final = _any("that to if whether when how like what which before until")
 _IMPERSONAL_VERB: Final = re.compile(
-    rf"\s(?:\w{{1,20}}ly\s|{_any("also often never does_not did_not doesn't didn't can may will would")}\s){{0,3}}"
-    rf"(?:{_VERB_OF_NOTHING}(?:s|es|ed)?\b[^.;!?]{{0,200}}?\s{_any('that to if whether when how like what which before until')}\b"
-    r"|(?:rain|snow|hail)(?:s|ed)?\b|goes\swithout)"
+    rf"\s(?:\w{{1,20}}ly\s|{_SOMETIMES}\s){{0,3}}"
+    rf"(?:{_VERB_OF_NOTHING}(?:s|es|ed)?\b[^.;!?]{{0,200}}?\s{_WHAT_FOLLOWS}\b|(?:rain|snow|hail)(?:s|ed)?\b|goes\swithout)"
 )
 _NOUN_FOLLOWS: Final = re.compile(
     rf"[^,.;!?]{{1,200}},\s(?:{_any('the an? every each this that these our all some')}\b|[A-Z`\"])"
