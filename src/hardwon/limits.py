@@ -558,6 +558,10 @@ FINDINGS_MAX: Final = 20
 FACTS_COMPARED_MAX: Final = 20
 """Facts with nearly the same words that a new one is compared with, those that came in first."""
 
+FACT_KEYS_MAX: Final = 4
+"""Keys by which a fact in other words is found, each an index entry of every fact. Three cover a sentence of 14 words, without
+the little ones; of a longer one that says the same, one in six hundred has none of four."""
+
 RESTATED_CHARS_MAX: Final = 500
 """A fact in a model's words: a long sentence, with the names and dates that make it stand alone."""
 

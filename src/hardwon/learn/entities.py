@@ -37,7 +37,8 @@ def find(text: str) -> Named:
     text = read_part(text)
     if _PLAIN_PROSE.fullmatch(text):  # the usual case, at a tenth of the price
         return _NOTHING
-    text = _ADDRESS.sub(_blank, text) if "/" in text or "@" in text or "[" in text else text
+    if any(mark in text for mark in ("://", "www.", "@", "[REDACTED:")):
+        text = _ADDRESS.sub(_blank, text)
     codes = _distinct(_error_codes(text))
     functions = (place for place in _functions(text) if place.name not in codes and not _is_file(place.name))
     return Named(
@@ -133,7 +134,7 @@ _WINDOWS: Final = re.compile(rf"(?:[A-Za-z]:\\|\\\\|\.{{1,2}}\\)?(?:{_SEGMENT}\\
 _POSIX: Final = re.compile(rf"(?:[A-Za-z]:/|~/|/)?(?:{_SEGMENT}/{{1,2}}){{0,30}}{_SEGMENT}")
 _ANCHORED: Final = re.compile(rf"/(?:{_ROOTS})/\w|~/[.\w]|\.{{1,2}}/[\w.]|[A-Za-z]:[\\/]\w")
 _LINE: Final = re.compile(r"(?::\d{1,7}){1,2}\Z|#L\d{1,7}(?:-L?\d{1,7})?\Z")
-_MAY_BE_FILE: Final = re.compile(r"[/\\.]|file\b|README|LICENSE|CODEOWNERS")
+_MAY_BE_FILE: Final = re.compile(r"[/\\]|\.\w|file\b|README|LICENSE|CODEOWNERS")
 
 
 def _files(text: str) -> Iterator[_Place]:
@@ -203,16 +204,17 @@ def _functions(text: str) -> Iterator[_Place]:
     if "::" in text:
         yield from (_Place(found.start(1), found[1]) for found in _SCOPED.finditer(text) if not found[1].startswith("py::"))
         yield from (_Place(found.start(1), found[1]) for found in _TEST_ID.finditer(text))
-    if "." in text:
+    if _DOT_INSIDE.search(text):
         for found in _METHOD.finditer(text):
             owner, _, method = found[1].partition(".")
             if method not in _HOSTS and owner not in _SHORT_FORMS and any(char.islower() for char in owner):
                 yield _Place(found.start(), found[1])
     if "`" in text:
         yield from _ticked(text)
-    for found in _PLAIN_SAID.finditer(text):
-        if _looks_like_code(found[1]):
-            yield _Place(found.start(1), found[1])
+    if any(word in text for word in ("function ", "method ", "func ", "fn ", "def ")):
+        for found in _PLAIN_SAID.finditer(text):
+            if _looks_like_code(found[1]):
+                yield _Place(found.start(1), found[1])
 
 
 def _calls(text: str) -> Iterator[_Place]:
@@ -245,6 +247,7 @@ def _looks_like_code(name: str) -> bool:
 
 
 _HUMP: Final = re.compile(r"[a-z0-9][A-Z]")
+_DOT_INSIDE: Final = re.compile(r"\.\w")
 
 
 # --- libraries --------------------------------------------------------------------------------------------------
@@ -273,10 +276,11 @@ _NO_LIBRARIES: Final = frozenset(
     cd standard third-party open-source""".split()
 )
 _DOTTED_NAMES: Final = frozenset(name for name in _LIBRARIES | _NO_LIBRARIES if "." in name)
-_VERSION: Final = r"v?\d{1,5}(?:\.\d{1,5}){0,4}(?:\.?(?:x|a|b|rc|alpha|beta|dev|post)\d{0,4})?"
-_WITH_VERSION: Final = re.compile(
-    rf"(?<![\w@/.-])(@[a-z0-9][\w.-]{{0,60}}/[a-z0-9][\w.-]{{0,60}}|[A-Za-z][\w.-]{{0,60}}?)"
-    rf"(?:\[[\w,-]{{1,60}}\])?(\s|@[\^~]?|[=~><!]=\s?|-)({_VERSION})(?![\w%]|\.\d)"
+_VERSION: Final = r"\d{0,4}(?:\.\d{1,5}){0,4}(?:\.?(?:x|a|b|rc|alpha|beta|dev|post)\d{0,4})?"
+_VERSION_AT: Final = re.compile(rf"(?<![\w.])v?\d{_VERSION}(?![\w%]|\.\d)")
+_BEFORE_VERSION: Final = re.compile(
+    r"(?<![\w@/.-])(@[a-z0-9][\w.-]{0,60}/[a-z0-9][\w.-]{0,60}|[A-Za-z][\w.-]{0,60})"
+    r"(?:\[[\w,-]{1,60}\])?(\s|@[\^~]?|[=~><!]=\s?|-)\Z"
 )
 _CALLED: Final = re.compile(
     r"\b(?:the|a|an|of|using|with|by|from|in)\s{1,3}(`?)(@?[A-Za-z][\w./-]{1,60})\1\s{1,3}"
@@ -312,32 +316,44 @@ _AFTER_INSTALL: Final = frozenset(
 def _libraries(text: str) -> Iterator[_Place]:
     if _DIGIT.search(text):
         yield from _with_versions(text)
-    if "install" in text or " add " in text or " get " in text or " i " in text or "require " in text:
+    if any(word in text for word in ("install ", " add ", " get ", " i ", "require ")):
         for found in _INSTALL.finditer(text):
             if found[1].lower() not in _AFTER_INSTALL and not _is_file(found[1]):
                 yield _Place(found.start(1), found[1].rstrip("."))
-    for found in _CALLED.finditer(text):
-        if _names_library(found[2], ticked=bool(found[1])):
-            yield _Place(found.start(2), found[2])
+    if any(word in text for word in ("librar", "package", "framework", "crate", " gem", "SDK", " sdk")):
+        for found in _CALLED.finditer(text):
+            if _names_library(found[2], ticked=bool(found[1])):
+                yield _Place(found.start(2), found[2])
     if "import" in text or "require(" in text:
-        yield from (_Place(found.start(1), found[1]) for found in _FROM_IMPORT.finditer(text))
-        for found in _IMPORT.finditer(text):
-            for part in found[1].split(","):
-                yield _Place(found.start(1), part.split()[0].partition(".")[0])
-        yield from (_Place(found.start(2), found[2]) for found in _REQUIRE.finditer(text))
+        yield from _imported(text)
+
+
+def _imported(text: str) -> Iterator[_Place]:
+    yield from (_Place(found.start(1), found[1]) for found in _FROM_IMPORT.finditer(text))
+    for found in _IMPORT.finditer(text):
+        for part in found[1].split(","):
+            yield _Place(found.start(1), part.split()[0].partition(".")[0])
+    yield from (_Place(found.start(2), found[2]) for found in _REQUIRE.finditer(text))
 
 
 _DIGIT: Final = re.compile(r"[0-9]")
 
 
 def _with_versions(text: str) -> Iterator[_Place]:
-    for found in _WITH_VERSION.finditer(text):
-        name, sign, version = found.groups()
-        known = name.lower() in _LIBRARIES or name.lower().replace("_", "-") in _LIBRARIES
-        certain = name.startswith("@") or (len(name) > 1 and version.count(".") >= 2)
-        specified = sign.startswith(("@", "=", "~", ">", "<", "!"))
-        if (known and (specified or sign == "-" or _is_version_of(name, version))) or (specified and certain):
-            yield _Place(found.start(1), name)
+    for version in _VERSION_AT.finditer(text):
+        begin = max(0, version.start() - _NAME_CHARS_BEFORE)
+        found = _BEFORE_VERSION.search(text[begin : version.start()])
+        if not found:
+            continue
+        name, sign = found.groups()
+        known = name.lower().replace("_", "-") in _LIBRARIES
+        certain = name.startswith("@") or (len(name) > 1 and version[0].count(".") >= 2)
+        specified = sign[0] in "@=~><!"
+        if (known and (specified or sign == "-" or _is_version_of(name, version[0]))) or (specified and certain):
+            yield _Place(begin + found.start(1), name)
+
+
+_NAME_CHARS_BEFORE: Final = 140
 
 
 def _is_version_of(name: str, version: str) -> bool:
@@ -370,7 +386,7 @@ _GENERIC: Final = frozenset("new old same other whole shared internal client ser
 _ERRNO_NAMES: Final = frozenset(errno.errorcode.values()) | {"EAI_AGAIN", "ERESOLVE", "EINTEGRITY", "ELIFECYCLE", "EUSAGE"}
 _CODE: Final = re.compile(
     r"(?<![\w$])(?:"
-    r"(?P<word>(?:[A-Za-z_]\w{0,60}\.){0,8}(?P<exception>[A-Z][A-Za-z0-9]{1,80}(?:Error|Exception|Warning|Interrupt|Iteration))"
+    r"(?P<word>[A-Z][A-Za-z0-9]{1,80}(?:Error|Exception|Warning|Interrupt|Iteration)"
     r"|ERR_[A-Z0-9_]{2,60}|CVE-\d{4}-\d{4,7}|GHSA(?:-[23456789cfghjmpqrvwx]{4}){3}"
     r"|(?:TS|CS|LNK|MSB|NU|NETSDK)\d{4,5}|[EC]\d{4}|ORA-\d{5}|0x8[0-9A-Fa-f]{7}|SystemExit)(?![\w-])"
     r"|(?P<errno_name>E[A-Z0-9_]{2,20})(?![\w-])"
@@ -390,16 +406,13 @@ _SAID_AS: Final = {
     "errno": "errno",
     "winerror": "WinError",
 }
-_MAY_BE_CODE: Final = re.compile(r"[a-z]E(?:rror|xception)|[A-Z][a-z]+[WI]|[A-Z0-9][A-Z0-9]|[Ee]rrno|[Ss]tatus")
 _NO_CODES: Final = frozenset(("BaseException", "Exception"))
 
 
 def _error_codes(text: str) -> Iterator[_Place]:
-    if not _MAY_BE_CODE.search(text):
-        return
     for found in _CODE.finditer(text):
         kind = found.lastgroup or ""
-        name = found["exception"] or found["word"] or found["errno_name"]
+        name = found["word"] or found["errno_name"]
         if kind in _SAID_AS:
             yield _Place(found.start(), f"{_SAID_AS[kind]} {found[kind]}")
         elif name not in _NO_CODES and (kind != "errno_name" or name in _ERRNO_NAMES):
