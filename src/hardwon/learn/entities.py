@@ -178,7 +178,8 @@ def _is_file(name: str) -> bool:
 
 _NAME: Final = r"[A-Za-z_$][\w$]{0,99}"
 _DOTTED: Final = rf"{_NAME}(?:(?:\.|::|->){_NAME}){{0,8}}"
-_CALL: Final = re.compile(rf"(?<![\w$.])({_DOTTED})!?\(([^()\n]{{0,200}})(\)?)")
+_CALL: Final = re.compile(rf"(?<![\w$.])({_DOTTED})!?\Z")
+_INSIDE: Final = re.compile(r"\(([^()\n]{0,200})(\)?)")
 _SCOPED: Final = re.compile(rf"(?<![\w$:])({_NAME}(?:::~?{_NAME}){{1,8}})(?![\w:])")
 _TEST_ID: Final = re.compile(rf"\.py::({_NAME}(?:::{_NAME}){{0,3}})")
 _METHOD: Final = re.compile(r"(?<![\w$./\\@:#-])([A-Z][A-Za-z0-9]{1,60}\.[a-z_][\w]{1,60})(?![\w(/\\@]|\.\w|::)")
@@ -218,16 +219,22 @@ def _functions(text: str) -> Iterator[_Place]:
 
 
 def _calls(text: str) -> Iterator[_Place]:
-    for found in _CALL.finditer(text):
-        name, inside, closed = found.groups()
-        words = inside.strip()
-        if len(name) < 2 or name.lower() in _NO_CALL or words.lower() in _PLURALS or name in _LABELS:
-            continue
-        shouted = name.isupper() and not _looks_like_code(name)  # an abbreviation with a remark, or SQL
-        if (closed and not words) or (
-            words == "*" if shouted else _looks_like_code(name) or (closed and _ARGUMENTS.fullmatch(words))
-        ):
-            yield _Place(found.start(), name)
+    for found in _INSIDE.finditer(text):
+        before = text[max(0, found.start() - limits.NAME_CHARS_MAX) : found.start()]
+        called = _CALL.search(before.split()[-1]) if before and not before[-1].isspace() else None
+        if called and _is_call(called[1], found[1].strip(), closed=bool(found[2])):
+            yield _Place(found.start() - len(called[0]), called[1])
+
+
+def _is_call(name: str, inside: str, *, closed: bool) -> bool:
+    """Whether what stands before a bracket is called, rather than explained by what is in it: `file(s)`, `HTTP(S)`."""
+    if len(name) < 2 or name.lower() in _NO_CALL or inside.lower() in _PLURALS or name in _LABELS:
+        return False
+    if not inside:
+        return closed
+    if name.isupper() and not _looks_like_code(name):  # an abbreviation, or SQL
+        return inside == "*"
+    return _looks_like_code(name) or (closed and bool(_ARGUMENTS.fullmatch(inside)))
 
 
 _ARGUMENTS: Final = re.compile(r"[\w.$'\"-]{1,60}(?:\s?[,=:+*/<>-]\s?[\w.$'\"\[\]-]{1,60}){0,10}|\.\.\.|\u2026")
@@ -342,7 +349,9 @@ _DIGIT: Final = re.compile(r"[0-9]")
 def _with_versions(text: str) -> Iterator[_Place]:
     for version in _VERSION_AT.finditer(text):
         begin = max(0, version.start() - _NAME_CHARS_BEFORE)
-        found = _BEFORE_VERSION.search(text[begin : version.start()])
+        before = text[begin : version.start()]
+        word = before.split()[-1:]
+        found = _BEFORE_VERSION.search(word[0] + before[len(before.rstrip()) :]) if word else None
         if not found:
             continue
         name, sign = found.groups()
@@ -350,7 +359,7 @@ def _with_versions(text: str) -> Iterator[_Place]:
         certain = name.startswith("@") or (len(name) > 1 and version[0].count(".") >= 2)
         specified = sign[0] in "@=~><!"
         if (known and (specified or sign == "-" or _is_version_of(name, version[0]))) or (specified and certain):
-            yield _Place(begin + found.start(1), name)
+            yield _Place(begin + before.rindex(word[0]) + found.start(1), name)
 
 
 _NAME_CHARS_BEFORE: Final = 140

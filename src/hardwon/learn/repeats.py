@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from hardwon import limits
-from hardwon.learn.canonical import canonical, key_of
-from hardwon.learn.wording import LITTLE, SAME_FROM, TURNING, WORDS_MIN, Words, all_words_of, say_the_same
+from hardwon.learn.canonical import canonical
+from hardwon.learn.wording import LITTLE, SAME_FROM, TURNING, WORDS_MIN, Words, all_words_in, say_the_same
 from hardwon.model import Entities, Fact
 
 _AROUND: Final = "()[]{},;:.!?\"'`*\u2018\u2019\u201c\u201d"
@@ -30,10 +31,9 @@ _OPPOSITES: Final = TURNING | frozenset(
 
 class _Said(NamedTuple):
     """A sentence as it is compared. Whatever repeats it has the same `frame`: its type, numbers, and words that turn it round.
-    `exact` is the same for the same words; no `words`: it is too short, or too long, to be told in others."""
+    No `words`: it is too short, or too long, to be told in others."""
 
     frame: str
-    exact: str
     words: Words
     keys: tuple[str, ...]
 
@@ -41,24 +41,33 @@ class _Said(NamedTuple):
 def _said(fact: Fact) -> _Said:
     if len(fact.content) <= limits.LESSON_CHARS_MAX:
         return _short(fact.fact_type, fact.content)
-    exact = key_of(fact.fact_type, " ".join(fact.content.split()).casefold())  # a canonical text would be cut
-    return _Said("long", exact, (), (f"fact:long:{exact}",))
+    frame = _digest(fact.fact_type, _folded(fact.content))
+    return _Said(frame, (), (f"fact:{frame}",))
 
 
 @lru_cache(maxsize=64)  # a fact that is recorded is asked for twice: whether it is known, and as a row
 def _short(fact_type: str, text: str) -> _Said:
-    everything = all_words_of(text)
+    folded = canonical(text)
+    everything = all_words_in(folded)
+    frame = _digest(fact_type, *numbers_of(text), "", *sorted(word for word in everything if word in _OPPOSITES))
     words = tuple(word for word in everything if word not in LITTLE)
-    frame = key_of(fact_type, numbers_of(text), *sorted(word for word in everything if word in _OPPOSITES))
-    exact = key_of(canonical(text))
     if len(words) < WORDS_MIN:
-        return _Said(frame, exact, (), (f"fact:{frame}:{exact}",))
+        return _Said(frame, (), (f"fact:{frame}:{_digest(folded)}",))
     more = int((1 - SAME_FROM) * len(words) + _ROUNDING)
     first = sorted({crc32(word.encode()) for word in words})[: min(more + 1, limits.FACT_KEYS_MAX)]
-    return _Said(frame, exact, words, tuple(f"fact:{frame}:{number:08x}" for number in first))
+    return _Said(frame, words, tuple([f"fact:{frame}:{number:08x}" for number in first]))
 
 
 _ROUNDING: Final = 1e-9
+
+
+def _digest(*parts: str) -> str:
+    return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()  # NUL is in no text
+
+
+def _folded(text: str) -> str:
+    """Of a long text the end counts as well, which `canonical` cuts off."""
+    return canonical(text) if len(text) <= limits.LESSON_CHARS_MAX else " ".join(text.split()).casefold()
 
 
 def fact_keys(fact: Fact) -> tuple[str, ...]:
@@ -69,7 +78,7 @@ def fact_keys(fact: Fact) -> tuple[str, ...]:
 
 
 def same_words(one: Fact, other: Fact) -> bool:
-    return _said(one).exact == _said(other).exact
+    return _folded(one.content) == _folded(other.content)
 
 
 def repeats(first: Fact, again: Fact) -> bool:
@@ -101,7 +110,7 @@ def _same_sentence(first: Fact, again: Fact) -> bool:
     one, other = _said(first), _said(again)
     if one.frame != other.frame:
         return False
-    if one.exact == other.exact:
+    if same_words(first, again):
         return True
     same_names = _names(first.content) == _names(again.content)
     return same_names and bool(one.words and other.words) and say_the_same(one.words, other.words)

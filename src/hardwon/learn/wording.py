@@ -23,12 +23,13 @@ LITTLE: Final = frozenset("a an the to of in on at for and or is are was were be
 Words = tuple[str, ...]
 
 
-def all_words_of(text: str) -> list[str]:
-    return _WORD.findall(canonical(text))
+def all_words_in(folded: str) -> list[str]:
+    """Every word of a canonical text."""
+    return _WORD.findall(folded)
 
 
 def words_of(text: str) -> Words:
-    return tuple(word for word in all_words_of(text) if word not in LITTLE)
+    return tuple(word for word in all_words_in(canonical(text)) if word not in LITTLE)
 
 
 def say_the_same(one: Words, other: Words) -> bool:
