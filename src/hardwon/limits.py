@@ -558,9 +558,9 @@ FINDINGS_MAX: Final = 20
 FACTS_COMPARED_MAX: Final = 20
 """Facts with nearly the same words that a new one is compared with, those that came in first."""
 
-FACT_KEYS_MAX: Final = 4
+FACT_KEYS_MAX: Final = 3
 """Keys by which a fact in other words is found, each an index entry of every fact. Three cover a sentence of 14 words, without
-the little ones; of a longer one that says the same, one in six hundred has none of four."""
+the little ones; of longer ones that say the same, fewer than one in a hundred is missed."""
 
 RESTATED_CHARS_MAX: Final = 500
 """A fact in a model's words: a long sentence, with the names and dates that make it stand alone."""

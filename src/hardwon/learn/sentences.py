@@ -91,21 +91,7 @@ _MAY_QUOTE: Final = re.compile("[`\"'\u201c\u00ab\u2018]|-\\w")
 
 # --- times ------------------------------------------------------------------------------------------------------
 
-_TIME_WORDS: Final = (
-    "day",
-    "night",
-    " ago",
-    "week",
-    "month",
-    "year",
-    "hour",
-    "minute",
-    "ning",
-    "noon",
-    "lately",
-    "recently",
-    "soon",
-)
+_TIME_WORDS: Final = tuple("day night ago week month year hour minute morning evening noon lately recently soon".split())
 _NUMBERS: Final = {
     word: number
     for number, words in enumerate("a|an|one two three four five six seven eight nine ten eleven twelve".split(), 1)
