@@ -46,7 +46,7 @@ def find(text: str) -> Named:
 
 def _find_in_prose(text: str) -> Named:
     files = _distinct(_files(text)) if "file" in text else ()
-    codes = _distinct(_error_codes(text)) if "tatus " in text or "rrno " in text else ()
+    codes = _distinct(_error_codes(text)) if "tatus " in text or "rrno " in text or _STATUS.search(text) else ()
     libraries = _distinct(_libraries(text), fold=True)
     return Named(files, (), libraries, codes) if files or codes or libraries else _NOTHING
 
@@ -92,6 +92,7 @@ def _folded(name: str, fold: bool) -> str:
     return name.casefold().replace("_", "-") if fold else name
 
 
+_STATUS: Final = re.compile(r"[45]\d\d [A-Z]")
 _PROSE: Final = re.compile(r"(?:(?:[A-Z]?[a-z]*(?:['\u2019-][a-z]+)?|\d{1,9}(?:\.\d{1,3})?%?)[,;:.!?]?(?:[ \n]|\Z)){0,10000}")
 """Nothing but words, in the letters of English, and numbers. Every step takes a space: there is one way to match."""
 
@@ -223,7 +224,7 @@ def _functions(text: str) -> Iterator[_Place]:
 def _calls(text: str) -> Iterator[_Place]:
     for found in _INSIDE.finditer(text):
         before = text[max(0, found.start() - limits.NAME_CHARS_MAX) : found.start()]
-        called = _CALL.search(before.split()[-1]) if before and not before[-1].isspace() else None
+        called = _CALL.search(before.rsplit(None, 1)[-1]) if before and not before[-1].isspace() else None
         if called and _is_call(called[1], found[1].strip(), closed=bool(found[2])):
             yield _Place(found.start() - len(called[0]), called[1])
 
@@ -236,7 +237,7 @@ def _is_call(name: str, inside: str, *, closed: bool) -> bool:
         return closed
     if name.isupper() and not _looks_like_code(name):  # an abbreviation, or SQL
         return inside == "*"
-    return _looks_like_code(name) or (closed and bool(_ARGUMENTS.fullmatch(inside)))
+    return inside == "*" or _looks_like_code(name) or (closed and bool(_ARGUMENTS.fullmatch(inside)))
 
 
 _ARGUMENTS: Final = re.compile(r"[\w.$'\"-]{1,60}(?:\s?[,=:+*/<>-]\s?[\w.$'\"\[\]-]{1,60}){0,10}|\.\.\.|\u2026")

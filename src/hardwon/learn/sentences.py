@@ -91,7 +91,9 @@ _MAY_QUOTE: Final = re.compile("[`\"'\u201c\u00ab\u2018]|-\\w")
 
 # --- times ------------------------------------------------------------------------------------------------------
 
-_TIME_WORDS: Final = tuple("day night ago week month year hour minute morning evening noon lately recently soon".split())
+_TIME_WORDS: Final = tuple(
+    "day tomorrow night ago week month year hour minute morning evening noon lately recently soon".split()
+)
 _NUMBERS: Final = {
     word: number
     for number, words in enumerate("a|an|one two three four five six seven eight nine ten eleven twelve".split(), 1)
@@ -328,6 +330,8 @@ def _pronouns(text: str) -> Iterator[Flaw]:
         return
     kind = next(name for name in ("person", "it", "one", "whose", "back", "early", "object") if found[name])
     rest = text[found.end(kind) : found.end(kind) + 400]
+    if found[kind] == "IT" and not text.isupper():  # those who run the machines
+        return
     if kind == "it" and (_IMPERSONAL.match(rest) or _IMPERSONAL_VERB.match(rest)):
         return
     if kind == "early" and (_NOUN_FOLLOWS.match(rest) or (found["early"].lower() == "it" and _IMPERSONAL.match(rest))):
