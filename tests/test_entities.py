@@ -169,8 +169,8 @@ def test_a_long_text_is_read_up_to_a_whole_word() -> None:
     assert read_part("short") == "short"
 
 
-HOSTILE = r"""a a. a/ a\ a( a:: `a "a 'a import_a, from_a_ a@ a- 1. E AError the_a_ pip_install_-x_ ( [ ] . / \ `` ``` www. a:// a@a.
-    require(' import_{a}_from_'a SQLSTATE_ HTTP_ A 0x8 .a ..a ~/ a->a @a/a a==1.""".split()
+HOSTILE = r"""a a. a/ a\ a( a:: `a "a 'a import_a, from_a_ a@ a- 1. E AError the_a_ pip_install_-x_ ( [ ] . / \ `` ```
+    www. a:// a@a. require(' import_{a}_from_'a SQLSTATE_ HTTP_ A 0x8 .a ..a ~/ a->a @a/a a==1.""".split()
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
