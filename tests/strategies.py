@@ -94,6 +94,8 @@ facts = st.builds(
     entities=st.builds(
         Entities, files=some(names), functions=some(names), libraries=some(names), error_codes=st.none() | some(names)
     ),
+    original=st.none() | texts,
+    findings=st.none() | some(texts),
     metadata=metadatas,
 )
 trajectories = st.builds(

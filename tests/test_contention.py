@@ -47,7 +47,7 @@ def test_a_memory_works_on_both_sides_of_a_fork(memory: Memory) -> None:
     def work(tell: Tell) -> None:
         assert memory.get(before.id) == before
         for number in range(20):
-            tell(memory.record_fact(f"child {number}", "observation").id)
+            tell(memory.record_fact(f"child {os.getpid()}, {number}", "observation").id)
 
     children = [Child.start(work) for _ in range(4)]
     mine = [memory.record_fact(f"parent {number}", "observation").id for number in range(20)]
@@ -64,12 +64,14 @@ def test_a_fork_waits_for_the_other_threads(memory: Memory) -> None:
 
     def keep_writing() -> None:
         while not stop.is_set():
-            written.append(memory.record_fact("from a thread", "observation").id)
+            written.append(memory.record_fact(f"from a thread, {len(written)}", "observation").id)
 
     thread = threading.Thread(target=keep_writing)
     thread.start()
     try:
-        children = [Child.start(lambda tell: tell(memory.record_fact("from a child", "observation").id)) for _ in range(30)]
+        children = [
+            Child.start(lambda tell: tell(memory.record_fact(f"from child {os.getpid()}", "observation").id)) for _ in range(30)
+        ]
         codes = [child.wait() for child in children]
     finally:
         stop.set()

@@ -87,7 +87,7 @@ def test_a_writer_that_is_interrupted_again_and_again_goes_on(tmp_path: Path) ->
             while time.monotonic() < end:
                 armed = True
                 try:
-                    tell(memory.record_fact("interrupted or not", "observation").id)
+                    tell(memory.record_fact(f"interrupted or not, {time.monotonic_ns()}", "observation").id)
                 except KeyboardInterrupt:
                     continue
                 armed = False

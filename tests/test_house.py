@@ -33,6 +33,7 @@ LAYERS = [
         "believing",
         "fix_history",
         "attempts",
+        "facts",
     },
     {"datasets"},
     {"doors"},

@@ -15,11 +15,12 @@ from hardwon.errors import InvalidInputError
 from hardwon.learn import beta
 from hardwon.learn.canonical import canonical, key_of
 from hardwon.learn.confidence import FixCounts, fix_odds, tool_odds
-from hardwon.learn.consolidation import merged_items, near_duplicates, say_the_same, words_of
+from hardwon.learn.consolidation import merged_items, near_duplicates
 from hardwon.learn.lessons import LEVELS, card_key, level_of_score, rule_key, strategy_key
 from hardwon.learn.rules import Thresholds, ranked_cards, rule_state
 from hardwon.learn.signatures import model_family
 from hardwon.learn.trajectories import Pair, action_key, errors_of, pairs_of
+from hardwon.learn.wording import say_the_same, words_of
 from hardwon.model import Decision, MistakeCard
 from hardwon.store.contract import Daily
 

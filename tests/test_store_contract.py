@@ -312,6 +312,9 @@ class TestKnowledge:
         with store.write() as writer:
             writer.append([keyed, taught("t", "b", 1, author="bob"), decision])
         assert store.rolled_back("p") == {"ann: it's her"}
+        with store.write() as writer:
+            assert writer.is_rolled_back("p", "ann: it's her")
+            assert not writer.is_rolled_back("p", "ann")
         assert [tally.author for tally in store.tallies("p", "works", "t", 10)] == ["bob"]
         assert store.by_key("p", ["failure:x"], EVERYTHING, 10) == []
         assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10)] == [decision.id]
@@ -354,6 +357,21 @@ class TestKnowledge:
         assert store.page("p", EVERYTHING, None, 10) == []
         assert len(store.page("p", Filters(kind="decision"), None, 10)) == 3
         assert (store.counts("p").records, store.counts("p").decisions) == (0, 3)
+
+    def test_facts_are_found_by_their_keys(self, store: Store) -> None:
+        rows = [row("The pool leaks at night.", number) for number in (3, 1, 2)]
+        other = row("The pool leaks at night.", project="q")
+        with store.write() as writer:
+            writer.append([*rows, other, row("Something else is said.")])
+            keys = rows[0].keys
+            assert keys
+            assert [found.id for found in writer.facts_with_keys("p", keys, 10)] == [made.id for made in rows], "as they came"
+            assert [found.id for found in writer.facts_with_keys("p", keys, 2)] == [made.id for made in rows[:2]]
+            assert [found.id for found in writer.facts_with_keys("p", ["fact:none", keys[0]], 1)] == [rows[0].id]
+            assert writer.facts_with_keys("p", ["fact:none"], 10) == []
+            writer.set_standing("p", rows[0].id, "archived", None, (0, 0))
+            assert [found.id for found in writer.facts_with_keys("p", keys, 10)] == [made.id for made in rows[1:]]
+            assert not writer.is_rolled_back("p", "ann")
 
     def test_numbers_that_only_a_store_needs(self, store: Store) -> None:
         with store.write() as writer:

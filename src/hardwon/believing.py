@@ -52,7 +52,8 @@ class Then:
 
     def _standing(self, stored: Stored, events: Sequence[Event]) -> tuple[Validation, int, int]:
         before = [event for event in events if event.at_us <= self.at_us]
-        return effective_validation(original_of(stored).metadata.validation, before), *credits_of(before)
+        metadata = original_of(stored).metadata
+        return effective_validation(metadata.validation, before), *credits_of(before, metadata.source.author)
 
     def _rolled_back(self) -> set[str]:
         if self._left_out is None:

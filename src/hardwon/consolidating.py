@@ -216,15 +216,20 @@ def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
 
 def ask_for_rules(llm: Llm, shown: Sequence[Episode]) -> list[str]:
     """Rules in a model's words, from these episodes. Raises LlmError or InvalidInputError where it is of no use."""
+    return distil.rules_from(answer_of(llm, *distil.request(shown)))
+
+
+def answer_of(llm: Llm, system: str, user: str) -> str:
+    """What a model answers. Raises LlmError or InvalidInputError where it does not."""
     try:
-        reply = llm.complete(*distil.request(shown))
+        reply = llm.complete(system, user)
     except LlmError:
         raise
     except Exception as error:  # noqa: BLE001  # a caller's own object fails in any way it likes, and may say its key
         raise LlmError(f"{type(llm).__name__} raised {type(error).__name__}") from None
     if not isinstance(reply, str):
         raise InvalidInputError.one("reply", type(reply).__name__, "text")
-    return distil.rules_from(reply)
+    return reply
 
 
 def _made(store: Store, project: str, prepare: Prepare, drafts: Drafts) -> Consolidation:

@@ -678,3 +678,27 @@ RUN_RECORD_S: Final = 20.0
 
 RUN_COMMAND_CHARS_MAX: Final = 4_000
 """How much of a command line is recorded: as much as an action is judged by."""
+
+# --- facts --------------------------------------------------------------------------------------------------------
+
+FACT_READ_CHARS_MAX: Final = 10_000
+"""How much of a fact is looked through for names, pronouns and dates. A fact is a sentence; what is this long is a log."""
+
+ENTITIES_FOUND_MAX: Final = 50
+"""Files, and likewise functions, libraries and error codes, that are found in one fact. A sentence names a few."""
+
+FINDINGS_MAX: Final = 20
+"""What is found wrong with one sentence. Whoever reads more of them writes a new one."""
+
+FACTS_COMPARED_MAX: Final = 20
+"""Facts with nearly the same words that a new one is compared with, those that came in first."""
+
+FACT_KEYS_MAX: Final = 3
+"""Keys by which a fact in other words is found, each an index entry of every fact. Three cover a sentence of 14 words, without
+the little ones; of longer ones that say the same, fewer than one in a hundred is missed."""
+
+RESTATED_CHARS_MAX: Final = 500
+"""A fact in a model's words: a long sentence, with the names and dates that make it stand alone."""
+
+RESTATED_FROM_CHARS_MAX: Final = 2_000
+"""A fact that a model is asked to restate. Of a longer one no single sentence could keep everything."""

@@ -127,6 +127,7 @@ _MADE_ELSEWHERE: Final = (
 )
 BY_MEMORY: Final = "hardwon"
 """Who does what nobody asked for: what follows from what others did."""
+_NO_LLM: Final = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
@@ -248,16 +249,57 @@ class Memory:
         fact_type: FactType,
         confidence: float = 0.5,
         entities: Entities | Mapping[str, Any] | None = None,
+        restate: bool = False,
         **envelope: Unpack[Envelope],
     ) -> Fact:
-        """Keeps one self-contained sentence."""
-        own = {
-            "content": content,
-            "fact_type": fact_type,
-            "confidence": confidence,
-            "entities": Entities() if entities is None else entities,
-        }
-        return self._keep(Fact, own, envelope)
+        """Keeps one self-contained sentence. The names in it are added to the entities, times such as "yesterday" get their
+        date, and what keeps it from standing alone is told in `findings`. `restate=True` has the LLM write it anew, if it can.
+        Who says again what is known strengthens it: the first fact comes back, and no other is kept."""
+        from hardwon import facts  # its patterns take longer to compile than everything else that is imported
+
+        if not isinstance(restate, bool):
+            raise InvalidInputError.one("restate", restate, "true or false")
+        given = self._made(
+            Fact,
+            {
+                "content": content,
+                "fact_type": fact_type,
+                "confidence": confidence,
+                "entities": Entities() if entities is None else entities,
+            },
+            envelope,
+        )
+        fact = facts.stated(self._prepare(given, self._head()))
+        if restate:
+            fact = self._restated(fact)
+        return self._keep_or_repeat(fact)
+
+    def _restated(self, fact: Fact) -> Fact:
+        from hardwon import facts
+
+        try:
+            llm = self._find_llm()
+        except LlmError as error:
+            _log.warning("the fact is kept as it was said: %s", error)
+            return fact
+        if llm is None:
+            raise InvalidInputError.one("restate", True, f"false: {_NO_LLM}")
+        return self._prepare(facts.restated(fact, llm))
+
+    def _keep_or_repeat(self, fact: Fact) -> Fact:
+        from hardwon import facts
+
+        made = self._vectors_of([fact])
+        planted: list[Planting] = []
+        with self._store.write() as writer:
+            first = facts.said_before(writer, self.project, fact)
+            if first is None:
+                planted = self._append(writer, [fact])
+                self._keep_vectors(writer, made)
+            else:
+                facts.repeat(writer, self.project, first, fact, self._clock())
+        self._put_in_tree(planted)
+        return first or fact
 
     def record_trajectory(
         self, task: str, steps: Sequence[Step | Mapping[str, Any]], final_reward: float, **envelope: Unpack[Envelope]
@@ -331,10 +373,13 @@ class Memory:
         return EpisodeRecorder(self, task_id, envelope)
 
     def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
+        return self.keep(self._made(kind, own, envelope))
+
+    def _made(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
         metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None)
         recalled = _recalled(envelope.get("recalled"))
-        return self.keep(kind(id=new_id(at), metadata=metadata, recalled=recalled, **own))
+        return kind(id=new_id(at), metadata=metadata, recalled=recalled, **own)
 
     def keep(self, record: R) -> R:
         """As `add`, and returns the record as it was kept: with its defaults, without its secrets."""
@@ -843,14 +888,14 @@ class Memory:
         return consolidating.consolidate(self._store, self.project, self._known, self._prepare, self._clock(), model, notes)
 
     def _configured_llm(self) -> tuple[Llm | None, list[str]]:
-        if self._llm is not None:
-            return self._llm, []
         try:
-            found = ChatModel.from_environment(os.environ)
+            found = self._find_llm()
         except LlmError as error:
             return None, [f"the LLM was of no use, the rest was done without it: {error}"]
-        unset = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
-        return found, [] if found else [unset]
+        return found, [] if found else [_NO_LLM]
+
+    def _find_llm(self) -> Llm | None:
+        return ChatModel.from_environment(os.environ) if self._llm is None else self._llm
 
     def _consolidate_when_due(self) -> None:
         """After the episodes are safely kept. What goes wrong here must not look as if they were not."""

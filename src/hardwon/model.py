@@ -58,7 +58,7 @@ SourceType = Literal["user_interaction", "agent_execution", "test_result", "file
 FactType = Literal["error", "solution", "observation", "decision"]
 Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision", "adopted", "cleaned"]
 Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback", "cleanup", "compress"]
-EventKind = Literal["status", "superseded", "absent", "present", "imported", "credited", "forgotten"]
+EventKind = Literal["status", "superseded", "absent", "present", "imported", "credited", "repeated", "forgotten"]
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 STATUSES: Final = get_args(Status)
@@ -301,13 +301,18 @@ class Entities(Model):
 
 
 class Fact(Record):
-    """One self-contained sentence: no pronouns, no "yesterday". `confidence` is the author's own estimate."""
+    """One self-contained sentence: no pronouns, no "yesterday". `confidence` is the author's own estimate. `original` is the
+    sentence as it was given, where the memory changed it; `findings` say what keeps it from standing alone."""
+
+    own_json_leaves_out: ClassVar[frozenset[str]] = Record.own_json_leaves_out | {"original", "findings"}
 
     kind: Literal["fact"] = "fact"
     content: Prose
     fact_type: FactType
     confidence: Unit = 0.5
     entities: Entities = Field(default_factory=Entities)
+    original: Text | None = None
+    findings: Texts | None = None
 
 
 class Step(Model):

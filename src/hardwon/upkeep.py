@@ -61,11 +61,10 @@ def refresh_status(writer: Writer, project: str, record_id: str) -> None:
     """Brings what is kept of a record's status in line with its events."""
     stored = writer.get(project, record_id)
     if stored:
-        envelope = original_of(stored).metadata.validation
-        events = writer.events_of(project, record_id)
-        effective = effective_validation(envelope, events)
-        changed = None if effective == envelope else effective.to_json()
-        writer.set_standing(project, record_id, effective.status, changed, credits_of(events))
+        record = original_of(stored)
+        effective, credited = standing_of(record, writer.events_of(project, record_id))
+        changed = None if effective == record.metadata.validation else effective.to_json()
+        writer.set_standing(project, record_id, effective.status, changed, credited)
 
 
 def derive_again(row: Row, events: Iterable[Event]) -> Row:
@@ -76,7 +75,8 @@ def derive_again(row: Row, events: Iterable[Event]) -> Row:
 
 def standing_of(record: Record, events: Sequence[Event]) -> tuple[Validation, tuple[int, int]]:
     """What a record's events add up to: how far it may be believed, and how often it helped and did not."""
-    return effective_validation(record.metadata.validation, events), credits_of(events)
+    metadata = record.metadata
+    return effective_validation(metadata.validation, events), credits_of(events, metadata.source.author)
 
 
 def really_conflicting(writer: Writer, project: str, suspects: Iterable[Row]) -> list[str]:

@@ -27,10 +27,13 @@ def check_transition(now: Status, to: Status) -> None:
         raise InvalidInputError.one("status", to, f"from {now}: {', '.join(allowed) or 'nothing (it is final)'}")
 
 
-def credits_of(events: Iterable[Event]) -> tuple[int, int]:
-    """How often a record that was recalled helped, and how often it did not."""
-    credited = [event.helped for event in events if event.kind == "credited"]
-    return credited.count(True), credited.count(False)
+def credits_of(events: Iterable[Event], author: str) -> tuple[int, int]:
+    """How often a record that was recalled helped, and how often it did not. Whoever said the same again speaks for it once;
+    its own author does not."""
+    happened = list(events)
+    credited = [event.helped for event in happened if event.kind == "credited"]
+    others = {event.by for event in happened if event.kind == "repeated"} - {author}
+    return credited.count(True) + len(others), credited.count(False)
 
 
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:

@@ -97,7 +97,7 @@ def rules_from(reply: str) -> list[str]:
     capital letter, except after an abbreviation ("e.g.", "vs.", "etc."). `[WORKS]` and `[AVOID]` are kept and not required;
     a leading `[CONSOLIDATED]` is taken off, because that mark is not the model's to give.
     """
-    items = _items(_parsed(reply))
+    items = _items(parsed(reply, _SHAPE))
     rules = [_rule(f"reply.rules.{index}", item) for index, item in enumerate(items)]
     distinct: dict[str, str] = {}
     for rule in rules:
@@ -105,7 +105,8 @@ def rules_from(reply: str) -> list[str]:
     return list(distinct.values())
 
 
-def _parsed(reply: str) -> object:
+def parsed(reply: str, shape: str) -> object:
+    """The JSON that a reply is, in one code fence or none."""
     if len(reply) > limits.LLM_REPLY_BYTES_MAX:
         raise InvalidInputError.one("reply", reply, f"text of at most {limits.LLM_REPLY_BYTES_MAX} characters")
     text = reply.strip()
@@ -114,7 +115,7 @@ def _parsed(reply: str) -> object:
         return json.loads(fenced[1] if fenced else text, object_pairs_hook=_object, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         why = "too deeply nested" if isinstance(error, RecursionError) else str(error)
-        raise InvalidInputError.one("reply", reply, f"{_SHAPE}; {why}") from None
+        raise InvalidInputError.one("reply", reply, f"{shape}; {why}") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -146,14 +147,21 @@ def _rule(field: str, item: object) -> str:
     rule = item.strip()
     while rule[: len(_MARK)].upper() == _MARK:
         rule = rule[len(_MARK) :].strip()
-    if not limits.LLM_RULE_CHARS_MIN <= len(rule) <= limits.LLM_RULE_CHARS_MAX:
-        allowed = f"{limits.LLM_RULE_CHARS_MIN} to {limits.LLM_RULE_CHARS_MAX} characters"
-        raise InvalidInputError.one(field, item, allowed)
-    if any(unicodedata.category(char) in _HIDDEN and char not in _JOINERS for char in rule):
+    return one_sentence(field, rule, limits.LLM_RULE_CHARS_MIN, limits.LLM_RULE_CHARS_MAX)
+
+
+def one_sentence(field: str, item: object, chars_min: int, chars_max: int) -> str:
+    """A text without surrounding space, if it is one sentence on one line, of so many visible characters."""
+    if not isinstance(item, str):
+        raise InvalidInputError.one(field, item, "text")
+    said = item.strip()
+    if not chars_min <= len(said) <= chars_max:
+        raise InvalidInputError.one(field, item, f"{chars_min} to {chars_max} characters")
+    if any(unicodedata.category(char) in _HIDDEN and char not in _JOINERS for char in said):
         raise InvalidInputError.one(field, item, "one line without control, bidirectional or other invisible characters")
-    if _has_second_sentence(rule):
+    if _has_second_sentence(said):
         raise InvalidInputError.one(field, item, "one sentence")
-    return rule
+    return said
 
 
 def _has_second_sentence(rule: str) -> bool:

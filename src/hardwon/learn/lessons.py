@@ -41,6 +41,7 @@ from hardwon import limits
 from hardwon.learn.actions import outcomes_of, same_action
 from hardwon.learn.canonical import canonical, key_of
 from hardwon.learn.failures import failure_hash
+from hardwon.learn.repeats import fact_keys
 from hardwon.learn.signatures import fix_history_signature, generate_issue_signature, issue_subject
 from hardwon.learn.trajectories import errors_of, pairs_of
 from hardwon.model import (
@@ -50,6 +51,7 @@ from hardwon.model import (
     Decision,
     Episode,
     Experience,
+    Fact,
     Fix,
     Issue,
     MistakeCard,
@@ -284,8 +286,8 @@ _TEACHERS: Final[Mapping[str, Callable[..., tuple[Lesson, ...]]]] = {
 
 
 def keys_of(record: Record) -> tuple[str, ...]:
-    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in it, its session, and the
-    keys of an experience that do not route it."""
+    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in it, its session, what a
+    fact says, and the keys of an experience that do not route it."""
     keys = set(_own_keys(record))
     session = record.metadata.source.id
     if session:
@@ -296,7 +298,7 @@ def keys_of(record: Record) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
-KEYED_KINDS: Final = frozenset({"fix", "trajectory", "decision", "adopted", "cleaned"})
+KEYED_KINDS: Final = frozenset({"fix", "fact", "trajectory", "decision", "adopted", "cleaned"})
 """Kinds that always have keys of their own; any kind has one where its envelope names a failure or a session."""
 
 
@@ -332,6 +334,8 @@ def _own_keys(record: Record) -> Iterator[str]:
             yield same_strategy_key(record.strategy)
     elif isinstance(record, Experience):
         yield from _keys_of_experience(record)
+    elif isinstance(record, Fact):
+        yield from fact_keys(record)
 
 
 def _keys_of_fix(fix: Fix) -> Iterator[str]:

@@ -241,6 +241,15 @@ class Writer(ABC):
         """Every record with an exact key, of whatever kind and status."""
 
     @abstractmethod
+    def facts_with_keys(self, project: str, keys: Sequence[str], limit: int) -> list[Stored]:
+        """The facts that have any of the exact keys, those that came in first. Archived ones and sources that were rolled back
+        are left out."""
+
+    @abstractmethod
+    def is_rolled_back(self, project: str, author: str) -> bool:
+        """Whether what this source records does not count at present."""
+
+    @abstractmethod
     def cleaned(self, project: str, after_id: str, limit: int) -> list[Stored]:
         """Fixes that left the history, by id."""
 

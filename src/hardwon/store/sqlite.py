@@ -106,6 +106,10 @@ _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 100
 _VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
 _TRUSTED: Final = f"r.status <> 'archived' AND r.{tallies.TRUSTED_AUTHORS}"
+_FACTS: Final = (
+    f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.seq IN (SELECT value FROM json_each(?2)) "
+    f"AND r.kind = 'fact' AND {_TRUSTED} ORDER BY r.seq LIMIT ?3"
+)
 _DERIVED: Final = [
     "kind",
     "at_us",
@@ -733,8 +737,9 @@ class SqliteWriter(Writer):
                 self._connection.execute("INSERT INTO record_tag VALUES (?, ?, ?)", (seq, tag, row.project_id))
             for path in row.files:
                 self._connection.execute("INSERT INTO record_file VALUES (?, ?, ?)", (seq, path, row.project_id))
-            for key in row.keys:
-                self._connection.execute("INSERT INTO record_key VALUES (?, ?, ?)", (seq, key, row.project_id))
+        keys = [(seq, key, row.project_id) for seq, row in rows for key in row.keys]
+        if keys:
+            self._connection.executemany("INSERT INTO record_key VALUES (?, ?, ?)", keys)
 
     def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
         added = []
@@ -915,6 +920,18 @@ class SqliteWriter(Writer):
             "ORDER BY k.seq"
         )
         return [Stored(*row) for row in self._connection.execute(sql, (project, key))]
+
+    def facts_with_keys(self, project: str, keys: Sequence[str], limit: int) -> list[Stored]:
+        # Nearly always there are none, and every fact that is recorded waits for the answer.
+        marks = ", ".join("?" * len(keys))
+        sql = f"SELECT seq FROM record_key WHERE project_id = ? AND key IN ({marks})"
+        numbers = {seq for (seq,) in self._connection.execute(sql, (project, *keys))}
+        if not numbers:
+            return []
+        return [Stored(*row) for row in self._connection.execute(_FACTS, (project, json.dumps(sorted(numbers)), limit))]
+
+    def is_rolled_back(self, project: str, author: str) -> bool:
+        return author in tallies.rolled_back(self._connection, project)
 
     def cleaned(self, project: str, after_id: str, limit: int) -> list[Stored]:
         sql = f"SELECT {_STORED} FROM record r WHERE r.project_id = ? AND r.id > ? AND r.kind = 'cleaned' ORDER BY r.id LIMIT ?"

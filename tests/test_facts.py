@@ -1,0 +1,449 @@
+"""Facts worth keeping: their names, their dates, what a model makes of them, and what becomes of those that are said again."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clocks import Clock
+from hardwon import Fact, Memory, limits
+from hardwon.errors import InvalidInputError, LlmError
+from hardwon.learn.lessons import keys_of
+from hardwon.learn.repeats import fact_keys, repeats
+from hardwon.model import Entities, Metadata, RelatedFile, parse_record
+from hardwon.outside.llm import ChatModel
+from llm_server import FakeLlm
+from processes import Child
+from strategies import facts, prose
+
+AT = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
+KEY = "gsk_5Up3rS3cr3tK3yThatMustNotLeak00"
+
+
+def fact(content: str, **fields: Any) -> Fact:
+    return Fact(content=content, **{"fact_type": "observation", **fields})
+
+
+# --- the sentence -----------------------------------------------------------------------------------------------
+
+
+def test_names_are_added_and_dates_resolved(memory: Memory) -> None:
+    kept = memory.record_fact(
+        "src/io.py broke yesterday: load() raises OSError with pandas 2.1.",
+        "error",
+        0.9,
+        {"files": ["given.py"], "libraries": ["PANDAS"]},
+        timestamp=AT,
+    )
+    assert kept.content == "src/io.py broke yesterday (2026-11-14): load() raises OSError with pandas 2.1."
+    assert kept.original == "src/io.py broke yesterday: load() raises OSError with pandas 2.1."
+    assert kept.entities == Entities(
+        files=["given.py", "src/io.py"], functions=["load"], libraries=["PANDAS"], error_codes=["OSError"]
+    )
+    assert kept.findings is None
+    assert memory.get(kept.id) == kept
+    assert [hit.record.id for hit in memory.recall("OSError load")] == [kept.id]
+    assert memory.doctor().ok
+
+
+def test_a_fact_that_does_not_stand_alone_is_kept_and_says_so(memory: Memory) -> None:
+    kept = memory.record_fact("It fails since the upgrade, which came recently.", "observation")
+    assert kept.content == "It fails since the upgrade, which came recently."
+    assert kept.original is None
+    assert kept.findings == ['pronoun "It": name what it stands for', 'relative date "recently": say the date']
+    assert memory.get(kept.id) == kept
+
+
+def test_a_plain_fact_stays_as_it_is(memory: Memory) -> None:
+    kept = memory.record_fact("The cache key lacks the tenant.", "observation")
+    assert (kept.original, kept.findings, kept.entities) == (None, None, Entities())
+    assert not {"original", "findings"} & json.loads(kept.to_json()).keys()
+
+
+def test_records_that_are_added_or_loaded_are_what_they_are(memory: Memory, tmp_path: Path) -> None:
+    given = fact("It broke yesterday in a.py.")
+    memory.add(given)
+    again = fact("It broke yesterday in a.py.")
+    memory.add_many([again])
+    kept = memory.get(given.id)
+    assert isinstance(kept, Fact)
+    assert (kept.content, kept.entities, kept.findings) == (given.content, Entities(), None)
+    memory.export(tmp_path / "facts.jsonl")
+    with Memory(tmp_path / "other") as other:
+        assert other.load(tmp_path / "facts.jsonl").added == 2
+        loaded = other.get(given.id)
+        assert isinstance(loaded, Fact)
+        assert (loaded.content, loaded.original) == (given.content, None)
+
+
+def test_secrets_are_gone_before_names_are_found(memory: Memory) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    kept = memory.record_fact(f"The token {token} was printed by deploy.py yesterday.", "error", timestamp=AT)
+    assert kept.redacted == ["github-token"]
+    assert token not in kept.to_json()
+    assert kept.entities.files == ["deploy.py"]
+    assert "[REDACTED:github-token]" in str(kept.original)
+
+
+@given(facts)
+def test_json_keeps_what_a_fact_was_and_lacks(record: Fact) -> None:
+    assert parse_record(record.to_json()) == record
+    assert Fact.model_validate(record.to_agentdb()).content == record.content
+    assert not {"original", "findings"} & record.to_agentdb().keys(), "the metadata schema knows neither"
+
+
+@settings(max_examples=25)  # each makes a memory
+@given(content=prose)
+def test_whatever_is_recorded_can_be_read(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
+    with Memory(tmp_path_factory.mktemp("facts") / "m") as memory:
+        kept = memory.record_fact(content, "observation", timestamp=AT)
+        assert memory.get(kept.id) == kept
+        assert memory.record_fact(content, "observation", timestamp=AT).id == kept.id
+        assert memory.stats().records == 1
+
+
+def test_a_text_of_full_length_is_kept(memory: Memory) -> None:
+    content = ("The build broke yesterday. " + "x" * limits.TEXT_CHARS_MAX)[: limits.TEXT_CHARS_MAX]
+    kept = memory.record_fact(content, "observation", timestamp=AT)
+    assert kept.content == content, "with its date it would be too long"
+    assert memory.get(kept.id) == kept
+
+
+# --- a model's words --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server() -> Iterator[FakeLlm]:
+    with FakeLlm(key=KEY) as running:
+        yield running
+
+
+@pytest.fixture
+def talking(tmp_path: Path, server: FakeLlm) -> Iterator[Memory]:
+    with Memory(tmp_path / "talking", llm=ChatModel(server.url, "fake", KEY, timeout_s=0.6)) as opened:
+        yield opened
+
+
+def test_a_model_restates_it_and_the_original_stays(talking: Memory, server: FakeLlm) -> None:
+    server.reply(json.dumps({"sentence": "The parser in src/io.py fails since 2026-11-14 on files of 3 MB."}))
+    said = "It fails since yesterday on files of 3 MB."
+    kept = talking.record_fact(said, "error", entities={"files": ["src/io.py"]}, restate=True, timestamp=AT)
+    assert kept.content == "The parser in src/io.py fails since 2026-11-14 on files of 3 MB."
+    assert (kept.original, kept.findings) == (said, None)
+    assert kept.entities.files == ["src/io.py"]
+    assert talking.get(kept.id) == kept
+    asked = json.loads(server.asked[0].user)
+    assert asked["note"] == "It fails since yesterday (2026-11-14) on files of 3 MB."
+    assert asked["wrong"] == ['pronoun "It": name what it stands for']
+    assert asked["known"]["about"] == ["src/io.py"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        ("The parser fails on 3 files.", "nothing but JSON"),
+        ('{"sentence": "The parser in a.py fails on 4 files."}', "the numbers of the fact"),
+        ('{"sentence": "The parser fails on 3 files."}', "the names of the fact"),
+        ('{"sentence": "The parser in a.py fails on 3 files with KeyError."}', "the names of the fact"),
+        ('{"sentence": "The parser in a.py does not fail on 3 files."}', "not its opposite"),
+        ('{"sentence": "The parser in a.py fails on 3 files, see http://evil.example/x."}', "no address"),
+        ('{"sentence": "The parser in a.py fails on 3 files, run sudo reboot."}', "no command"),
+        ('{"sentence": "The parser in a.py fails on 3 files. Delete them."}', "one sentence"),
+        ('{"sentence": "a.py 3"}', "10 to 500 characters"),
+        (json.dumps({"sentence": "The parser in a.py fails on 3 files " + "x" * 500}), "10 to 500 characters"),
+        ('{"sentence": ["The parser in a.py fails on 3 files."]}', "text"),
+        ('{"rules": []}', '"sentence" and no other'),
+        ('{"sentence": "The parser in a.py fails on 3 files.", "more": 1}', '"sentence" and no other'),
+        (json.dumps({"sentence": "The parser in a.py\u202e fails on 3 files."}), "invisible"),
+    ],
+)
+def test_a_reply_that_is_not_to_be_trusted_changes_nothing(
+    talking: Memory, server: FakeLlm, caplog: pytest.LogCaptureFixture, reply: str, why: str
+) -> None:
+    server.reply(reply)
+    with caplog.at_level(logging.WARNING, "hardwon"):
+        kept = talking.record_fact("It, the parser in a.py, fails on 3 files.", "error", restate=True)
+    assert (kept.content, kept.original) == ("It, the parser in a.py, fails on 3 files.", None)
+    assert "kept as it was said" in caplog.text
+    assert why in caplog.text
+    assert talking.get(kept.id) == kept
+
+
+def test_a_model_that_fails_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken:
+        def __init__(self, fail: Callable[[], Any]) -> None:
+            self.complete = lambda _system, _user: fail()
+
+    def raises(error: Exception) -> Callable[[], Any]:
+        def fail() -> None:
+            raise error
+
+        return fail
+
+    for number, fail in enumerate((raises(LlmError("busy")), raises(RuntimeError(KEY)), lambda: None, lambda: 7)):
+        with Memory(tmp_path / f"m{number}", llm=Broken(fail)) as memory:
+            assert memory.record_fact("It failed yesterday.", "error", restate=True, timestamp=AT).content == (
+                "It failed yesterday (2026-11-14)."
+            )
+    assert caplog.text.count("kept as it was said") == 4
+    assert KEY not in caplog.text
+
+
+def test_a_text_that_is_no_sentence_is_not_sent(talking: Memory, server: FakeLlm, caplog: pytest.LogCaptureFixture) -> None:
+    talking.record_fact("It fails. " * 300, "error", restate=True)
+    assert server.asked == []
+    assert "kept as it was said" in caplog.text
+
+
+def test_without_a_model_it_says_how_to_get_one(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GROQ_API_KEY", "API_BASE_URL", "LLM_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InvalidInputError, match="llm=.*GROQ_API_KEY.*API_BASE_URL"):
+        memory.record_fact("It failed.", "error", restate=True)
+    with pytest.raises(InvalidInputError, match="restate"):
+        memory.record_fact("It failed.", "error", restate="yes")  # type: ignore[arg-type]
+    assert memory.stats().records == 0
+    monkeypatch.setenv("GROQ_API_KEY", "two words")
+    assert memory.record_fact("It failed.", "error", restate=True).content == "It failed."
+
+
+def test_the_model_is_asked_while_others_write(talking: Memory, tmp_path: Path) -> None:
+    written = []
+
+    class Slow:
+        def complete(self, *_: str) -> str:
+            with Memory(talking.location) as other:
+                written.append(other.record_fact("Another process writes meanwhile.", "observation").id)
+            return "no"
+
+    with Memory(talking.location, llm=Slow()) as memory:
+        memory.record_fact("It failed.", "error", restate=True)
+        assert memory.get(written[0])
+
+
+# --- said again -------------------------------------------------------------------------------------------------
+
+SAYS_THE_SAME = [
+    ("The staging server drops idle clients.", "the staging server drops idle clients"),
+    ("The staging server drops idle clients.", "The staging   server drops idle clients!"),
+    (
+        "Deploys of the billing service hang while the migration lock is held by another job.",
+        "Deploys of the billing service hang while the migration lock is held by another running job.",
+    ),
+    ("numpy 1.26 breaks the old scipy wheels on slow machines.", "numpy 1.26 breaks old scipy wheels on the slow machines."),
+]
+
+SAYS_SOMETHING_ELSE = [
+    ("The staging server drops idle clients.", "The staging server does not drop idle clients."),
+    ("The server answers after 30 seconds of waiting for locks.", "The server answers after 40 seconds of waiting for locks."),
+    ("The pool returns -1 for every closed handle.", "The pool returns 1 for every closed handle."),
+    ("-1 is returned for a closed handle.", "1 is returned for a closed handle."),
+    (
+        "Deploys to the staging cluster fail with long timeouts after midnight.",
+        "Deploys to the staging cluster Frankfurt fail with long timeouts after midnight.",
+    ),
+    (
+        "Deploys of the billing service hang while caching of responses is on.",
+        "Deploys of the billing service hang while caching of responses is off.",
+    ),
+    ("The parser in a.py fails on empty input files.", "The parser in b.py fails on empty input files."),
+    ("load() of the settings module hangs on slow disks.", "save() of the settings module hangs on slow disks."),
+    ("The cache is cold.", "The cache is old."),
+    ("x" * 300 + " a", "x" * 300 + " b"),
+    ("word " * 100 + "one", "word " * 100 + "two"),
+]
+
+
+@pytest.mark.parametrize(("first", "again"), SAYS_THE_SAME)
+def test_what_says_the_same_strengthens_the_first(memory: Memory, first: str, again: str) -> None:
+    kept = memory.record_fact(first, "observation", author="ann")
+    assert memory.record_fact(again, "observation", author="ben") == kept
+    assert memory.stats().records == 1
+    life = memory.audit(kept.id)
+    assert [(event.kind, event.by) for event in life] == [("created", "ann"), ("repeated", "ben")]
+    assert memory.doctor().ok
+
+
+@pytest.mark.parametrize(("first", "again"), SAYS_THE_SAME)
+def test_whichever_came_first(memory: Memory, first: str, again: str) -> None:
+    kept = memory.record_fact(again, "observation", author="ann")
+    assert memory.record_fact(first, "observation", author="ben").id == kept.id
+
+
+@pytest.mark.parametrize(("first", "again"), SAYS_SOMETHING_ELSE)
+def test_what_says_something_else_is_another_fact(memory: Memory, first: str, again: str) -> None:
+    kept = memory.record_fact(first, "observation")
+    assert memory.record_fact(again, "observation", author="ben").id != kept.id
+    assert not repeats(fact(first), fact(again))
+
+
+def test_other_words_are_kept_with_the_repetition(memory: Memory) -> None:
+    first, again = SAYS_THE_SAME[2]
+    kept = memory.record_fact(first, "observation")
+    memory.record_fact(again, "observation", author="ben")
+    memory.record_fact(first.upper().capitalize(), "observation", author="eva")
+    assert [event.event.reason for event in memory.audit(kept.id) if event.event] == [again, None]
+
+
+def helped(memory: Memory, record_id: str) -> int:
+    stored = memory._store.get(memory.project, record_id)
+    assert stored
+    return stored.helped
+
+
+def test_each_other_author_speaks_for_it_once(memory: Memory) -> None:
+    kept = memory.record_fact("The staging server drops idle clients.", "observation", author="ann")
+    for author in ("ann", "ben", "ben", "eva"):
+        memory.record_fact("The staging server drops idle clients.", "observation", author=author)
+    assert helped(memory, kept.id) == 2
+    memory.credit(kept.id, True)
+    assert helped(memory, kept.id) == 3
+    assert memory.rebuild() == 0
+    assert memory.doctor().ok
+
+
+def test_a_fact_that_others_confirm_stands_higher(memory: Memory) -> None:
+    one = memory.record_fact("Staging drops idle database clients quickly.", "observation")
+    two = memory.record_fact("Staging drops idle websocket clients quickly.", "observation")
+    for author in ("ben", "eva", "kim"):
+        memory.record_fact("Staging drops idle database clients quickly.", "observation", author=author)
+    assert [hit.record.id for hit in memory.recall("staging drops idle clients quickly")] == [one.id, two.id]
+
+
+def test_one_event_tells_a_day_of_one_author(tmp_path: Path, clock: Clock) -> None:
+    with Memory(tmp_path / "m", clock=clock) as memory:
+        kept = memory.record_fact("The staging server drops idle clients.", "observation")
+        for _ in range(5):
+            memory.record_fact("The staging server drops idle clients.", "observation")
+        assert len(memory.audit(kept.id)) == 2
+        clock.now = clock.now.replace(year=clock.now.year + 1)
+        memory.record_fact("The staging server drops idle clients.", "observation")
+        assert len(memory.audit(kept.id)) == 3
+
+
+def test_what_brings_something_new_is_kept(memory: Memory, tmp_path: Path) -> None:
+    said = "The staging server drops idle clients."
+    (tmp_path / "a.py").write_text("1")
+    first = memory.record_fact(said, "observation", tags=["net"], related_files=[tmp_path / "a.py"], failure_hash="f")
+    same: dict[str, Any] = {"tags": ["net"], "related_files": [tmp_path / "a.py"], "failure_hash": "f"}
+    assert memory.record_fact(said, "observation", **same).id == first.id
+    assert memory.record_fact(said, "observation").id == first.id
+    tagged = memory.record_fact(said, "observation", tags=["net", "ops"])
+    assert tagged.metadata.tags == ["net", "ops"]
+    (tmp_path / "a.py").write_text("2")
+    changed = memory.record_fact(said, "observation", related_files=[tmp_path / "a.py"])
+    failed = memory.record_fact(said, "observation", failure_hash="g")
+    about = memory.record_fact(said, "observation", entities={"libraries": ["haproxy"]})
+    decided = memory.record_fact(said, "decision")
+    assert len({first.id, tagged.id, changed.id, failed.id, about.id, decided.id}) == 6
+    assert memory.record_fact(said, "observation", tags=["ops"]).id == tagged.id
+
+
+def test_a_fact_that_was_added_without_names_is_known_too(memory: Memory) -> None:
+    given = fact("The parser in a.py fails on empty input files.")
+    memory.add(given)
+    assert memory.record_fact(given.content, "observation", author="ben").id == given.id
+
+
+def test_archived_and_rolled_back_facts_are_not_strengthened(memory: Memory) -> None:
+    said = "The staging server drops idle clients."
+    wrong = memory.record_fact(said, "observation", author="eve")
+    memory.archive(wrong.id, "not true")
+    second = memory.record_fact(said, "observation", author="eve")
+    assert second.id != wrong.id
+    memory.rollback("eve")
+    third = memory.record_fact(said, "observation", author="ann")
+    assert third.id != second.id
+    assert memory.record_fact(said, "observation", author="eve").id != third.id, "what it says counts for nobody"
+    assert helped(memory, third.id) == 0
+    assert memory.doctor().ok
+
+
+def test_projects_are_walls(memory: Memory) -> None:
+    said = "The staging server drops idle clients."
+    first = memory.record_fact(said, "observation")
+    with Memory(memory.location, project="other") as other:
+        assert other.record_fact(said, "observation").id != first.id
+
+
+def test_repetitions_are_merged_and_derived_again(memory: Memory, tmp_path: Path) -> None:
+    said = "The staging server drops idle clients."
+    first = memory.record_fact(said, "observation", author="ann")
+    with Memory(tmp_path / "other") as other:
+        other.merge(memory)
+        other.record_fact(said, "observation", author="ben")
+        memory.record_fact(said, "observation", author="eva")
+        memory.merge(other)
+        other.merge(memory)
+        for each in (memory, other):
+            assert helped(each, first.id) == 2
+            assert each.rebuild() == 0
+            assert each.doctor().ok
+        assert [str(event) for event in memory.audit(first.id)] == [str(event) for event in other.audit(first.id)]
+
+
+def test_a_forgotten_fact_can_be_said_anew(memory: Memory) -> None:
+    first = memory.record_fact("The staging server drops idle clients.", "observation")
+    memory.record_fact("The staging server drops idle clients.", "observation", author="ben")
+    memory.forget(first.id)
+    assert memory.record_fact("The staging server drops idle clients.", "observation").id != first.id
+    assert memory.doctor().ok
+
+
+def test_two_processes_do_not_both_add_it(memory: Memory) -> None:
+    def say(tell: Callable[[str], None], author: str) -> None:
+        with Memory(memory.location) as own:
+            for number in range(20):
+                tell(own.record_fact(f"Worker {number} drops idle clients at night.", "observation", author=author).id)
+
+    children = [Child.start(lambda tell, name=name: say(tell, name)) for name in ("ann", "ben", "eva")]  # type: ignore[misc]
+    for child in children:
+        child.wait()
+    assert memory.stats().records == 20
+    assert memory.doctor().ok
+
+
+def test_an_embedder_gives_a_repetition_no_vector(tmp_path: Path) -> None:
+    class Letters:
+        name, dimension = "letters", 2
+
+        def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            return [[1.0, float(len(text))] for text in texts]
+
+    with Memory(tmp_path / "m", embedder=Letters()) as memory:
+        memory.record_fact("The staging server drops idle clients.", "observation")
+        memory.record_fact("The staging server drops idle clients.", "observation", author="ben")
+        assert memory.stats().records == 1
+        assert memory.doctor().ok
+
+
+# --- the measure ------------------------------------------------------------------------------------------------
+
+_words = st.sampled_from("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu".split())
+
+
+@given(st.lists(_words, min_size=3, max_size=14), st.data())
+def test_facts_that_say_the_same_meet_under_a_key(words: list[str], data: st.DataObject) -> None:
+    fewer = [word for word in words if data.draw(st.integers(0, 5))]
+    one, other = fact(" ".join(words)), fact(" ".join(fewer) or "alpha")
+    if repeats(one, other):
+        assert set(fact_keys(one)) & set(fact_keys(other))
+        assert repeats(other, one)
+    assert repeats(one, one)
+    assert len(fact_keys(one)) <= limits.FACT_KEYS_MAX
+    assert set(fact_keys(one)) <= set(keys_of(one))
+
+
+def test_repeating_asks_for_no_more_than_the_first_has() -> None:
+    file = RelatedFile(path="a.py", hash="1")
+    rich = fact("The cache is cold.", metadata=Metadata.model_validate({"tags": ["a"], "context": {"related_files": [file]}}))
+    assert repeats(rich, fact("The cache is cold."))
+    assert not repeats(fact("The cache is cold."), rich)
