@@ -27,6 +27,7 @@ LAYERS = [
         "knowledge",
         "consolidating",
         "recalling",
+        "checking",
         "mirroring",
         "tidying",
         "fix_history",

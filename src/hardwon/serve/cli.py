@@ -253,7 +253,18 @@ def recall(
     with _chosen(ctx).open(to_read=True) as memory:
         hits = memory.recall(query, k, **filters)
     if as_json:
-        _write_json([{"score": hit.score, "why": hit.why, "stale": hit.stale, "record": _as_json(hit.record)} for hit in hits])
+        _write_json(
+            [
+                {
+                    "score": hit.score,
+                    "why": hit.why,
+                    "stale": hit.stale,
+                    "changed": [change._asdict() for change in hit.changed],
+                    "record": _as_json(hit.record),
+                }
+                for hit in hits
+            ]
+        )
     else:
         _write_lines(terminal.hit_lines(hits, _look()))
 
