@@ -49,7 +49,7 @@ class Watch:
         """What became of a record's files. A record of a commit that this repository never had, of whose files none is here,
         was made in another repository: nothing is told of it."""
         related = record.metadata.context.related_files
-        if not related:
+        if not related or self._checkout.all_unchanged(related):
             return ()
         seen: dict[str, str | None] = {}
         vanished, here = [], False

@@ -34,7 +34,9 @@ _NO_SUCH_COMMIT: Final = re.compile(
 )
 _DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
-Signature = tuple[int, int, int, int, int]
+Signature = tuple[int, int, int, int]
+"""Inode, size, and the times of the last change of content and of anything: whoever sets the first back cannot set the second."""
+
 Stamp = tuple[int, int, int] | None
 
 
@@ -56,6 +58,20 @@ class Hashes:
         found = self._known.get(path)
         return found.sha1 if found and found.sure and found.signature == signature else None
 
+    def all_unchanged(self, prefix: str, files: Iterable[RelatedFile]) -> bool:
+        """Whether every file is known to be what it was: the common case, which every hit waits for."""
+        known, look = self._known, os.stat
+        try:
+            for file in files:
+                full = prefix + file.path
+                signature, sha1, sure = known[full]  # nothing is known of a path that may not be looked at
+                now = look(full)
+                if (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) != signature or sha1 != file.hash or not sure:
+                    return False
+        except (KeyError, OSError):
+            return False
+        return True
+
     def read(self, path: str, signature: Signature, kept_as: str) -> str:
         """The SHA-1 of a regular file, which must be the one that the signature is of; UNSURE where it is not. It is known by
         the path that led to it."""
@@ -66,14 +82,13 @@ class Hashes:
         with os.fdopen(handle, "rb") as file:
             begun_ns = time.time_ns()
             before = os.fstat(handle)
-            if not stat.S_ISREG(before.st_mode) or signature_of(before)[:2] != signature[:2]:
+            if not stat.S_ISREG(before.st_mode) or before.st_ino != signature[0]:
                 return UNSURE
             sha1 = hashlib.file_digest(file, lambda: hashlib.sha1(usedforsecurity=False)).hexdigest()
             self.keep(kept_as, signature_of(before), sha1, begun_ns)
         return sha1
 
     def keep(self, path: str, signature: Signature, sha1: str, begun_ns: int) -> None:
-        """The change time tells: whoever sets the other one back cannot set this."""
         if len(self._known) >= limits.HASHES_KEPT_MAX:
             self._known.clear()
         self._known[path] = _Hashed(signature, sha1, begun_ns - signature[-1] > limits.FILE_UNSURE_NS)
@@ -84,7 +99,7 @@ HASHES: Final = Hashes()
 
 
 def signature_of(status: os.stat_result) -> Signature:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 class Moves(NamedTuple):
@@ -109,6 +124,7 @@ class Checkout:
     def __init__(self, repository: Repository, folder: Path, memory_file: Path, memory_folder: Path | None = None) -> None:
         self.repository = repository
         self._root = str(repository.root)
+        self._prefix = f"{self._root}/"
         self._real_root = os.path.realpath(self._root)
         self._below = folder.relative_to(repository.root).as_posix() if folder.is_relative_to(repository.root) else "."
         self._memory_files = tuple(f"{memory_file}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
@@ -137,6 +153,10 @@ class Checkout:
             return [word[len(self._root) + 1 :]] if inside else []
         return [word] if self._below == "." else [word, f"{self._below}/{word}"]
 
+    def all_unchanged(self, files: Iterable[RelatedFile]) -> bool:
+        """Whether all files are known to be what they were; False where that must be looked at more closely."""
+        return HASHES.all_unchanged(self._prefix, files)
+
     def sha1(self, path: str, bytes_max: int) -> str | None:
         """What is at a path from the root, or at a full one: its SHA-1, None where there is no such file, UNSURE where that
         cannot be said."""
@@ -158,16 +178,16 @@ class Checkout:
         if status.st_size > bytes_max:
             return UNSURE
         real = os.path.realpath(full)
-        if not self._may_open(full, real, signature):
+        if not self._may_open(full, real, (status.st_dev, status.st_ino)):
             return UNSURE
         return HASHES.read(real, signature, full)
 
-    def _may_open(self, full: str, real: str, signature: Signature) -> bool:
+    def _may_open(self, full: str, real: str, identity: tuple[int, int]) -> bool:
         if full.startswith(f"{self._root}/"):
             inside = real.startswith(f"{self._real_root}/")
             if not inside or ".git" in real[len(self._real_root) :].lower().split("/"):
                 return False
-        return not real.lower().endswith(_DATABASE_SUFFIXES) and signature[:2] not in map(_identity, self._memory_files)
+        return not real.lower().endswith(_DATABASE_SUFFIXES) and identity not in map(_identity, self._memory_files)
 
     def _is_of_memory(self, path: str) -> bool:
         """What a memory keeps in its own folder, its tree of files too, is no file that anybody works on."""
