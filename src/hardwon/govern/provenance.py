@@ -24,13 +24,14 @@ def path_words(text: str) -> list[str]:
     if not _LOOKS_LIKE_ONE.search(beginning):
         return []
     found: dict[str, None] = {}
-    for match in _PATH.finditer(beginning):
-        word = match.group()
-        if len(word) <= limits.PATH_CHARS_MAX and not _of_git(word) and not _SECRET.search(word):
-            found[word.removeprefix("./")] = None
+    for said in beginning.split():
+        if "/" in said or "." in said:  # the pattern costs ten times what this does
+            for word in _PATH.findall(said):
+                if len(word) <= limits.PATH_CHARS_MAX and not _of_git(word) and not _SECRET.search(word):
+                    found[word.removeprefix("./")] = None
             if len(found) >= limits.PATHS_TRIED_MAX:
                 break
-    return list(found)
+    return list(found)[: limits.PATHS_TRIED_MAX]
 
 
 def _of_git(path: str) -> bool:

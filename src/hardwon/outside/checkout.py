@@ -17,6 +17,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,7 +36,7 @@ _NO_SUCH_COMMIT: Final = re.compile(
 _DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 
 Signature = tuple[int, int, int, int]
-"""Inode, size, and the times of the last change of content and of anything: whoever sets the first back cannot set the second."""
+"""Inode, size, when its content and when anything of it changed last: who sets the first time back cannot set the other."""
 
 Stamp = tuple[int, int, int] | None
 
@@ -128,8 +129,9 @@ class Checkout:
         self._real_root = os.path.realpath(self._root)
         self._below = folder.relative_to(repository.root).as_posix() if folder.is_relative_to(repository.root) else "."
         self._memory_files = tuple(f"{memory_file}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
-        own = str(memory_folder).rstrip("/") + "/" if memory_folder else ""
-        self._memory_folder = "" if f"{self._real_root}/".startswith(own) else own  # a checkout may be a memory's folder
+        # A checkout may be the memory's folder itself; then all of it is looked at.
+        inside = memory_folder and memory_folder != Path(self._real_root) and memory_folder.is_relative_to(self._real_root)
+        self._of_memory = f"{memory_folder.relative_to(self._real_root)}/" if memory_folder and inside else "\0"
 
     # --- what is there --------------------------------------------------------------------------------------------
 
@@ -139,12 +141,12 @@ class Checkout:
         for word in words:
             for path in self._named(word):
                 sha1 = self.sha1(path, limits.FOUND_FILE_BYTES_MAX)
-                if sha1 not in (None, UNSURE) and not self._is_of_memory(path):
+                if sha1 not in (None, UNSURE) and not path.startswith(self._of_memory):
                     found[path] = str(sha1)
                     break
             if len(found) >= limits.FILES_FOUND_MAX:
                 break
-        return [RelatedFile(path=path, hash=sha1) for path, sha1 in found.items() if path.isprintable()]
+        return [_related_file(path, sha1) for path, sha1 in found.items() if path.isprintable()]
 
     def _named(self, word: str) -> list[str]:
         """What a word may mean, from the root: said from there, or from where we are, or in full."""
@@ -189,10 +191,6 @@ class Checkout:
                 return False
         return not real.lower().endswith(_DATABASE_SUFFIXES) and identity not in map(_identity, self._memory_files)
 
-    def _is_of_memory(self, path: str) -> bool:
-        """What a memory keeps in its own folder, its tree of files too, is no file that anybody works on."""
-        return bool(self._memory_folder) and os.path.realpath(f"{self._root}/{path}").startswith(self._memory_folder)
-
     # --- what became of what vanished -----------------------------------------------------------------------------
 
     def look_anew(self) -> None:
@@ -204,7 +202,9 @@ class Checkout:
         by_git, commit_known = self._renamed_since(commit)
         renames = {}
         for file in vanished:
-            new = by_git.get(file.path) or self._same_elsewhere(file)
+            new = by_git.get(file.path)
+            if new is None or not self._is_there(new):  # it may have moved on since git was told
+                new = self._same_elsewhere(file)
             if new:
                 renames[file.path] = new
         return Moves(renames, commit_known)
@@ -224,6 +224,9 @@ class Checkout:
                 _renames.clear()
             _renames[key] = kept
         return kept
+
+    def _is_there(self, path: str) -> bool:
+        return os.path.lexists(self._prefix + path)
 
     def _same_elsewhere(self, file: RelatedFile) -> str | None:
         """A file with the same content that git was not told of, or of the same name in another folder."""
@@ -254,6 +257,12 @@ _renames: dict[tuple[str, str, str, Stamp], tuple[Mapping[str, str], bool]] = {}
 _listings: dict[str, tuple[tuple[str, Stamp], float, _Listing]] = {}
 _tired_until_s: dict[str, float] = {}
 _CHECKOUTS_REMEMBERED_MAX: Final = 8
+
+
+@lru_cache(maxsize=1_024)
+def _related_file(path: str, sha1: str) -> RelatedFile:
+    """Made once: the same few files are met again and again, and to check their names costs more than to look at them."""
+    return RelatedFile(path=path, hash=sha1)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
