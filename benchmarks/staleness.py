@@ -154,7 +154,7 @@ def measure_writes(folder: Path, names: list[str], count: int, rounds: int) -> b
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=2_000, help="records beside those that are found")
+    parser.add_argument("--records", type=int, default=20_000, help="records beside those that are found")
     parser.add_argument("--rounds", type=int, default=300, help="questions of each side")
     parser.add_argument("--writes", type=int, default=10_000, help="records of one bulk write")
     parser.add_argument("--write-rounds", type=int, default=7, help="bulk writes of each side")
