@@ -261,6 +261,22 @@ def test_old_files_are_hashed_once(repository: Path, monkeypatch: pytest.MonkeyP
     assert read == [str(repository / "src/app.py")]
 
 
+def test_the_memory_itself_is_no_related_file(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(memory.location)
+    for path in (memory.location, memory.location + "-wal", str(tmp_path / "alias")):
+        with pytest.raises(InvalidInputError, match="related_files"):
+            memory.remember("x", "success", "conversation", related_files=[path])
+    assert list(memory.browse()) == []
+
+
+def test_named_files_are_hashed_anew_when_they_changed(repository: Path) -> None:
+    with Memory("brain.db") as memory:
+        for number in range(10):
+            write(repository, "src/app.py", f"{number:04}")
+            kept = memory.remember("x", "success", "conversation", related_files=["src/app.py", "lost.py"])
+            assert [file.hash for file in kept.metadata.context.related_files] == [sha1(repository / "src/app.py"), ""]
+
+
 def test_staleness_must_be_a_flag(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError):
         Memory(tmp_path / "x.db", staleness="yes")  # type: ignore[arg-type]

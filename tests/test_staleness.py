@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from hardwon.govern.staleness import StaleFile, stale_files
 from hardwon.model import STATUSES, Event, Moment, RelatedFile, Validation
 from hardwon.outside import checkout as looking
 from hardwon.recall.hit import Hit
+from hardwon.recall.rank import Candidate, lowered, rank
 from strategies import at
 
 ASKED = "zebra"
@@ -445,6 +446,32 @@ def test_the_command_line_tells(brain: Memory, repository: Path, tmp_path: Path)
     as_json = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True).stdout
     assert '"changed"' in as_json
     assert '"src/app.py"' in as_json
+
+
+def candidates(authors: Sequence[str]) -> list[Candidate]:
+    return [
+        Candidate(f"{number:02}", 0, author, "hypothesis", None, f"said {number}", 10.0 - number / 10)
+        for number, author in enumerate(authors)
+    ]
+
+
+@given(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=20), st.data())
+def test_lowering_stale_hits_keeps_hits_sums_and_turns(authors: list[str], data: st.DataObject) -> None:
+    ranked = rank(candidates(authors), 20, 0, about_error=False)
+    stale = data.draw(st.sets(st.sampled_from([each.candidate.id for each in ranked])))
+    after = lowered(ranked, stale)
+    assert {each.candidate.id for each in after} == {each.candidate.id for each in ranked}
+    assert [each.score for each in after] == sorted((each.score for each in after), reverse=True)
+    for each in after:
+        assert each.score == pytest.approx(sum(each.why.values()))
+        assert ("stale" in each.why) == (each.candidate.id in stale)
+    first = [each.candidate.author for each in after[:5]]
+    assert len(set(first)) == min(5, len(set(authors)), len(after))
+
+
+def test_nothing_stale_changes_nothing() -> None:
+    ranked = rank(candidates("aabbcc"), 6, 0, about_error=False)
+    assert lowered(ranked, ()) == ranked
 
 
 # --- check_stale --------------------------------------------------------------------------------------------------

@@ -48,12 +48,12 @@ class Watch:
     def __call__(self, record: AnyRecord) -> tuple[StaleFile, ...]:
         """What became of a record's files. A record of a commit that this repository never had, of whose files none is here,
         was made in another repository: nothing is told of it."""
-        related = record.metadata.context.related_files
+        related = record.metadata.context.related_files[: self._files_max]
         if not related or self._checkout.all_unchanged(related):
             return ()
         seen: dict[str, str | None] = {}
         vanished, here = [], False
-        for file in related[: self._files_max]:
+        for file in related:
             sha1 = self._checkout.sha1(file.path, self._bytes_max)
             if sha1 == UNSURE:
                 continue

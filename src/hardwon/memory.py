@@ -332,7 +332,7 @@ class Memory:
 
     def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
-        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None)
+        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self.location)
         recalled = _recalled(envelope.get("recalled"))
         return self.keep(kind(id=new_id(at), metadata=metadata, recalled=recalled, **own))
 

@@ -14,9 +14,9 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -128,7 +128,7 @@ class Checkout:
         self._prefix = f"{self._root}/"
         self._real_root = os.path.realpath(self._root)
         self._below = folder.relative_to(repository.root).as_posix() if folder.is_relative_to(repository.root) else "."
-        self._memory_files = tuple(f"{memory_file}{suffix}" for suffix in ("", "-wal", "-shm", "-journal"))
+        self._memory_file = str(memory_file)
         # A checkout may be the memory's folder itself; then all of it is looked at.
         inside = memory_folder and memory_folder != Path(self._real_root) and memory_folder.is_relative_to(self._real_root)
         self._of_memory = f"{memory_folder.relative_to(self._real_root)}/" if memory_folder and inside else "\0"
@@ -189,7 +189,7 @@ class Checkout:
             inside = real.startswith(f"{self._real_root}/")
             if not inside or ".git" in real[len(self._real_root) :].lower().split("/"):
                 return False
-        return not real.lower().endswith(_DATABASE_SUFFIXES) and identity not in map(_identity, self._memory_files)
+        return not real.lower().endswith(_DATABASE_SUFFIXES) and identity not in identities_of(self._memory_file)
 
     # --- what became of what vanished -----------------------------------------------------------------------------
 
@@ -265,12 +265,14 @@ def _related_file(path: str, sha1: str) -> RelatedFile:
     return RelatedFile(path=path, hash=sha1)
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)  # noqa: PTH116  # as above
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+def identities_of(memory_file: str) -> list[tuple[int, int]]:
+    """Device and inode of the files that a memory consists of: a link under another name is the same file."""
+    found = []
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        with suppress(OSError):
+            status = Path(memory_file + suffix).stat()
+            found.append((status.st_dev, status.st_ino))
+    return found
 
 
 def _pairs(told: bytes) -> dict[str, str]:
@@ -294,7 +296,8 @@ def _listed(told: bytes) -> _Listing:
 def _ask_git(root: str, arguments: Iterable[str]) -> tuple[int | None, bytes, bytes]:
     """Exit code, answer and complaint; no code where there is no git, or it takes too long or says too much. It runs nothing
     that a repository's settings name, takes no locks, and ignores what a hook that we may run in told it."""
-    import subprocess  # only where a file vanished
+    import subprocess  # both only where a file vanished
+    import tempfile
 
     if time.monotonic() < _tired_until_s.get(root, 0.0):
         return None, b"", b""
