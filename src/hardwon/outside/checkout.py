@@ -140,6 +140,8 @@ class Checkout:
         found: dict[str, str] = {}
         for word in words:
             for path in self._named(word):
+                if not os.access(self._prefix + path, os.R_OK):  # most words are no file, and this says so without an exception
+                    continue
                 sha1 = self.sha1(path, limits.FOUND_FILE_BYTES_MAX)
                 if sha1 not in (None, UNSURE) and not path.startswith(self._of_memory):
                     found[path] = str(sha1)
