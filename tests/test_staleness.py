@@ -175,6 +175,14 @@ def test_a_rebase_that_leaves_the_file_alone(repository: Path, tmp_path: Path) -
         assert changes(memory) == (False, ["src/new.py renamed (now src/newer.py)"])
 
 
+def test_a_renamed_file_that_is_too_large_to_read_now(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(repository, "mv", "src/app.py", "src/main.py")
+    monkeypatch.setattr(limits, "STALE_FILE_BYTES_MAX", 10)
+    with Memory(brain.location) as memory:
+        assert hit_of(memory).changed == ()
+    assert brain.check_stale(dry_run=True).files[0][1].change == "renamed"
+
+
 def test_an_amended_commit(brain: Memory, repository: Path) -> None:
     git(repository, "commit", "-q", "--amend", "-m", "another message")
     assert changes(brain) == (False, [])

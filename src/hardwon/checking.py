@@ -67,9 +67,11 @@ class Watch:
         moves = self._checkout.moves(vanished, record.metadata.context.git_commit)
         if moves.commit_known is False and not here and not moves.renames:
             seen = {path: sha1 for path, sha1 in seen.items() if path.startswith("/")}
-        for new in moves.renames.values():
+        for old, new in moves.renames.items():
             sha1 = self._checkout.sha1(new, self._bytes_max)
-            if sha1 != UNSURE:
+            if sha1 == UNSURE:  # it is there, and cannot be compared
+                seen.pop(old, None)
+            else:
                 seen[new] = sha1
         return stale_files(related, seen, moves.renames)
 
