@@ -27,6 +27,7 @@ bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
 	$(BIN)/python benchmarks/export.py
 	$(BIN)/python benchmarks/fold.py
 	$(BIN)/python benchmarks/recall.py
+	$(BIN)/python benchmarks/staleness.py
 	$(BIN)/python benchmarks/tree.py
 	$(BIN)/python benchmarks/episodes.py
 

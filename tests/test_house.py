@@ -28,6 +28,7 @@ LAYERS = [
         "consolidating",
         "recalling",
         "fixing",
+        "checking",
         "mirroring",
         "tidying",
         "believing",

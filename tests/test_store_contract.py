@@ -65,6 +65,17 @@ class TestStore:
         assert kept.body == rows[2].body
         assert record_of(kept).to_json() == rows[2].body
 
+    def test_records_with_related_files_page_by_page(self, store: Store) -> None:
+        rows = [row(f"Fact {n}.", n, files=["x.py", "y.py"] if n % 2 else []) for n in range(9)]
+        with store.write() as writer:
+            writer.append([*rows, row("Another project.", project="q", files=["x.py"])])
+            writer.set_standing("p", rows[1].id, "archived", None, (0, 0))
+        wanted = sorted(made.id for made in rows if made.files)
+        first = store.with_files("p", "", 3)
+        assert [stored.id for stored in first] == wanted[:3]
+        assert [stored.id for stored in store.with_files("p", first[-1].id, 3)] == wanted[3:]
+        assert store.with_files("p", wanted[-1], 3) == []
+
     def test_append_tells_known_conflicting_and_forgotten_apart(self, store: Store) -> None:
         kept, gone, fresh = row("kept"), row("gone"), row("fresh")
         with store.write() as writer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -11,6 +12,7 @@ from typing import Any, TypedDict
 from hardwon.errors import InvalidInputError
 from hardwon.fields import parse_time
 from hardwon.model import Issue, Metadata, Moment, RelatedFile, Source, Validation
+from hardwon.outside import checkout
 from hardwon.store import files
 
 
@@ -60,7 +62,7 @@ def text(field: str, value: Any) -> str:
     return value
 
 
-def time(field: str, value: Any) -> datetime:
+def moment(field: str, value: Any) -> datetime:
     """A time with a zone, as a datetime, as ISO 8601 or in milliseconds."""
     try:
         return parse_time(value)
@@ -101,8 +103,9 @@ def record_id(value: Any) -> str:
         return ""
 
 
-def metadata(given: Mapping[str, Any], at: datetime, root: Path | None) -> Metadata:
-    """The envelope from a caller's keywords; `root` is the checkout that related files are named from."""
+def metadata(given: Mapping[str, Any], at: datetime, root: Path | None, memory_file: str = "") -> Metadata:
+    """The envelope from a caller's keywords; `root` is the checkout that related files are named from, `memory_file` the one
+    file that none of them may be."""
     for name, value in given.items():
         if name not in ENVELOPE_KEYWORDS:
             raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
@@ -112,7 +115,7 @@ def metadata(given: Mapping[str, Any], at: datetime, root: Path | None) -> Metad
         source["author"] = given["author"]
     moment: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
     moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
-    related = [_related(found, root) for found in items("related_files", given.get("related_files", ()))]
+    related = [_related(found, root, memory_file) for found in items("related_files", given.get("related_files", ()))]
     return Metadata(
         source=Source.model_validate(source),
         context=Moment.model_validate({**moment, "related_files": related}),
@@ -121,9 +124,27 @@ def metadata(given: Mapping[str, Any], at: datetime, root: Path | None) -> Metad
     )
 
 
-def _related(given: Any, root: Path | None) -> RelatedFile:
+def _related(given: Any, root: Path | None, memory_file: str) -> RelatedFile:
     """Hashed now; named from the checkout's root where it is inside, so that another checkout knows it too."""
     absolute = path("related_files", given)
     inside = root is not None and absolute.is_relative_to(root)
     name = absolute.relative_to(root) if root and inside else Path(given)
-    return RelatedFile(path=name.as_posix(), hash=files.sha1_of(absolute))
+    return RelatedFile(path=name.as_posix(), hash=_sha1_of(absolute, memory_file))
+
+
+def _sha1_of(path: Path, memory_file: str) -> str:
+    """As remembered, where the file is as it was when it was last read."""
+    try:
+        status = path.stat()
+    except OSError:
+        return files.sha1_of(path)
+    if memory_file and (status.st_dev, status.st_ino) in checkout.identities_of(memory_file):
+        # To close it would drop the locks that SQLite holds on it for this process.
+        raise InvalidInputError.one("related_files", str(path), "files other than the memory itself")
+    signature = checkout.signature_of(status)
+    known = checkout.HASHES.known(str(path), signature)
+    if known is None:
+        begun_ns = time.time_ns()
+        known = files.sha1_of(path)
+        checkout.HASHES.keep(str(path), signature, known, begun_ns)
+    return known

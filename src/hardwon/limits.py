@@ -702,3 +702,57 @@ RESTATED_CHARS_MAX: Final = 500
 
 RESTATED_FROM_CHARS_MAX: Final = 2_000
 """A fact that a model is asked to restate. Of a longer one no single sentence could keep everything."""
+
+# --- provenance and staleness -------------------------------------------------------------------------------------
+
+PATHS_SOUGHT_CHARS_MAX: Final = 16 * KIB
+"""Of a record's texts, so much is looked at for paths: what it is about stands at the beginning, a log's tail does not."""
+
+PATH_CHARS_MAX: Final = 1_024
+"""Longest path of a related file that is looked at. Real checkouts stay far below; file systems refuse more than 4,096."""
+
+PATHS_TRIED_MAX: Final = 24
+"""Words of one record that are tried as paths. Each costs two microseconds where there is no such file."""
+
+FILES_FOUND_MAX: Final = 8
+"""Related files that are found in a record's texts. Who names more of them is listing a folder, not telling of its files."""
+
+FOUND_FILE_BYTES_MAX: Final = 4 * MIB
+"""A file that nobody named is hashed up to this size: a few milliseconds. Larger ones are data, not code."""
+
+STALE_FILE_BYTES_MAX: Final = 16 * MIB
+"""A related file larger than this is not hashed while somebody waits for an answer; `check_stale` hashes it."""
+
+STALE_FILES_LOOKED_AT_MAX: Final = 256
+"""Related files of one hit that are looked at while somebody waits: about a millisecond."""
+
+HASHES_KEPT_MAX: Final = 20_000
+"""Files whose SHA-1 a process remembers: some megabytes."""
+
+FILE_UNSURE_NS: Final = 2_000_000_000
+"""A file that changed so recently may change again without its times telling: FAT counts in steps of two seconds, and kernels
+in steps of some milliseconds."""
+
+GIT_WAIT_MAX_S: Final = 2.0
+"""How long git may take to say what was renamed. Small repositories take 10 ms; who waits for an answer waits no longer."""
+
+GIT_TIRED_S: Final = 60.0
+"""After git took too long it is not asked again for so long."""
+
+GIT_ANSWER_BYTES_MAX: Final = 32 * MIB
+"""Of git's answers: some hundred thousand paths. Of a larger repository no renames are followed that git does not know."""
+
+RENAMES_KEPT_MAX: Final = 256
+"""Answers of git about renames that a process remembers, one for each commit that records were made at."""
+
+RENAMES_SOUGHT_MAX: Final = 64
+"""Files that are hashed to find where one went that git has not been told of."""
+
+LISTING_KEPT_S: Final = 2.0
+"""How long the list of files that git does not know yet is believed: a name may get a new file at any time."""
+
+STALE_LISTED_MAX: Final = 1_000
+"""Files that a staleness report lists; it counts all of them."""
+
+STALE_REASON_FILES_MAX: Final = 10
+"""Files that the reason of a stale record names; the rest are counted."""

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, Unpack
 from uuid import UUID
 
-from hardwon import consolidating, intake, limits, moving, tidying
+from hardwon import checking, consolidating, intake, limits, moving, tidying
 from hardwon.believing import Then, links_of
+from hardwon.checking import Watch
 from hardwon.errors import (
     ConflictError,
     DamagedError,
@@ -75,6 +76,7 @@ from hardwon.model import (
     Verifier,
 )
 from hardwon.outside import embedders
+from hardwon.outside.checkout import Checkout
 from hardwon.outside.embedders import Embedder
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
 from hardwon.outside.llm import ChatModel, Llm
@@ -98,6 +100,7 @@ from hardwon.reports import (
     Loaded,
     Merged,
     SimilarIssues,
+    StaleReport,
     Stats,
     Synced,
 )
@@ -147,11 +150,13 @@ class Memory:
         clock: Clock | None = None,
         consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
         publish_after: int = limits.PUBLISH_AFTER_CREDITS,
+        staleness: bool = True,
     ) -> None:
         """`embedder` adds meaning to text search (`hardwon.outside.embedders` has some). `llm` writes rules when
         `consolidate(llm=True)` asks for them. `consolidate_every`: after so many episodes the memory is consolidated by itself,
         without the LLM; 0 means never. `publish_after`: a verified record that was credited so often is published; 0 means
-        never."""
+        never. `staleness`: inside a git checkout, recall looks whether the files that hits are about are still what they
+        were."""
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
         self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
@@ -159,6 +164,8 @@ class Memory:
         fit = all(hasattr(embedder, name) for name in ("name", "embed")) and not isinstance(embedder, type)
         if embedder is not None and not fit:
             raise InvalidInputError.one("embedder", embedder, "an object with name, dimension and embed(texts)")
+        if not isinstance(staleness, bool):
+            raise InvalidInputError.one("staleness", staleness, "true or false")
         self._llm = llm
         self._embedder = embedder
         here = _current_folder()
@@ -167,6 +174,8 @@ class Memory:
         self._caller_clock = clock or now
         root = repository_root(here)
         self._repository = Repository(root) if root else None
+        self._checkout = _checkout_of(self._repository, here, found.path)
+        self._watch = Watch(self._checkout) if staleness and self._checkout else None
         self._store: Store = SqliteStore(found.path)
         self._mirror: Mirror | None = None
         self._open_tree()
@@ -209,14 +218,15 @@ class Memory:
         given = intake.items("records", records)  # all of them first: no code of the caller's runs while others wait
         kept: list[R] = []
         head = self._head()
+        ready = given
         if self._embedder:  # before anybody waits for us: a model takes its time
-            given = [self._prepare(_recordable(record), head) for record in given]
-        made = self._vectors_of(given)
+            ready = [self._prepare(_recordable(record), head) for record in given]
+        made = self._vectors_of(ready)
         planted: list[Planting] = []
         with self._store.write() as writer:
-            for batch in batches(given, limits.ADD_BATCH_ROWS):
-                prepared = [self._prepare(_recordable(record), head) for record in batch]
-                planted += self._append(writer, prepared)
+            for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
+                prepared = [self._prepare(_recordable(record), head) for record, _ in batch]
+                planted += self._append(writer, prepared, [record for _, record in batch])
                 kept += prepared
             self._keep_vectors(writer, made)
         self._put_in_tree(planted)
@@ -377,7 +387,7 @@ class Memory:
 
     def _made(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
-        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None)
+        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self.location)
         recalled = _recalled(envelope.get("recalled"))
         return kind(id=new_id(at), metadata=metadata, recalled=recalled, **own)
 
@@ -386,7 +396,7 @@ class Memory:
         prepared = self._prepare(_recordable(record), self._head())
         made = self._vectors_of([prepared])
         with self._store.write() as writer:
-            planted = self._append(writer, [prepared])
+            planted = self._append(writer, [prepared], [record])
             self._keep_vectors(writer, made)
             number = writer.number_of(self.project, prepared.id) if type(prepared) is Fix else None
         self._put_in_tree(planted)
@@ -409,7 +419,8 @@ class Memory:
         return self._repository.head if self._repository else NO_HEAD
 
     def _prepare(self, record: R, head: Head = NO_HEAD) -> R:
-        """The record as it will be kept: of this project, with its defaults, without secrets."""
+        """The record as it will be kept: of this project, with its defaults, without secrets. `head`: where it is recorded
+        here and now, and not brought from elsewhere."""
         if type(record) not in _RECORD_TYPES:
             kinds = ", ".join(model.__name__ for model in MODEL_OF_KIND.values())
             raise InvalidInputError.one("record", record, f"an instance of {kinds}")
@@ -423,15 +434,19 @@ class Memory:
             changes["context"] = moment.altered(git_commit=head.commit, git_branch=head.branch)
         if changes:
             record = record.altered(metadata=metadata.altered(**changes))
+        if head is not NO_HEAD and self._checkout:
+            record = checking.with_files_found(record, self._checkout)
         return without_secrets(record)
 
-    def _append(self, writer: Writer, records: Sequence[Record]) -> list[Planting]:
-        """Keeps the records; returns the files that are to be put in the tree when the transaction is through."""
+    def _append(self, writer: Writer, records: Sequence[Record], given: Sequence[Record] = ()) -> list[Planting]:
+        """Keeps the records, which are what was `given` with its defaults; returns the files that are to be put in the tree
+        when the transaction is through."""
         rows = [row_of(record) for record in records]
         appended = writer.append(rows)
         if appended.forgotten:
             raise ConflictError(f"record {appended.forgotten[0]} was forgotten and stays so: record it under a new id")
-        for record_id in really_conflicting(writer, self.project, appended.conflicting):
+        suspects = [_with_provenance_kept(writer, row, given) for row in appended.conflicting]
+        for record_id in really_conflicting(writer, self.project, suspects):
             raise ConflictError(
                 f"record {record_id} is kept already and says something else: records are append-only; record the new "
                 "version under an id of its own and supersede the old one"
@@ -528,7 +543,7 @@ class Memory:
         """The record as it stands now, or as it stood then; None where there is, or was, no such record."""
         stored = self._store.get(self.project, intake.record_id(record_id))
         if stored and as_of is not None:
-            stored = Then(self._store, self.project, intake.time("as_of", as_of)).record(stored)
+            stored = Then(self._store, self.project, intake.moment("as_of", as_of)).record(stored)
         return record_of(stored) if stored else None
 
     def links(self, record_id: str | UUID) -> Links:
@@ -560,7 +575,7 @@ class Memory:
         asked = Filters.of(self.project, filters)
         self._catch_up()
         if as_of is not None:
-            return self._recall_then(query, k, asked, intake.time("as_of", as_of))
+            return self._recall_then(query, k, asked, intake.moment("as_of", as_of))
         hits = self._recaller.recall(query, k, asked)
         if self._mirror and self._mirror.refresh([hit.record.id for hit in hits]):
             return self._recaller.recall(query, k, asked)
@@ -617,7 +632,7 @@ class Memory:
 
     @property
     def _recaller(self) -> Recaller:
-        return Recaller(self._store, self.project, self._known, self._embed_query if self._embedder else None)
+        return Recaller(self._store, self.project, self._known, self._embed_query if self._embedder else None, self._watch)
 
     # --- vectors ------------------------------------------------------------------------------------------------------
 
@@ -1019,6 +1034,23 @@ class Memory:
         self._follow_in_tree()
         return changed
 
+    def check_stale(
+        self, repo: str | Path = ".", dry_run: bool = False, by: str = "check_stale", progress: Progress | None = None
+    ) -> StaleReport:
+        """Archives records whose related files are no longer what they were in the checkout that `repo` lies in, and brings
+        back those whose files are again, as what they were. Doing it twice changes nothing more. Other checkouts are not
+        concerned: what is archived here is not archived in a memory that this one is merged into."""
+        asked = intake.path("repo", repo)
+        root = repository_root(asked)
+        checkout = _checkout_of(Repository(root), asked, Path(self.location)) if root else None
+        if checkout is None:
+            raise InvalidInputError.one("repo", str(repo), "a folder inside a git checkout")
+        watch = Watch(checkout, thorough=True)
+        report = checking.check_stale(self._store, self.project, watch, self._clock, by, dry_run, progress)
+        if self._mirror and (report.archived or report.restored) and not dry_run:
+            self._mirror.follow(restored=True)
+        return report
+
     def supersede(self, old_id: str, new_id: str, reason: str, by: str = "user") -> AnyRecord:
         """Archives a record in favour of the one that replaces it; returns the old one as it stands now."""
         event = Event(record_id=old_id, kind="superseded", at=self._clock(), by=by, replaced_by=new_id, reason=reason)
@@ -1234,6 +1266,14 @@ def _exported(stored: Stored) -> Stored | None:
     return restored(stored)
 
 
+def _checkout_of(repository: Repository | None, folder: Path, memory_file: Path) -> Checkout | None:
+    """The files beside a repository; None where there are none."""
+    if repository is None or not repository.has_files:
+        return None
+    own_folder = memory_file.parent if memory_file.name in (place.FILE_NAME, place.FIX_HISTORY_FILE_NAME) else None
+    return Checkout(repository, folder, memory_file, own_folder)
+
+
 def _tree_of(writer: Writer, project: str) -> TreeIndex:
     if not isinstance(writer, SqliteWriter):
         raise PlaceError("only a memory in a local file can have a tree of files beside it")
@@ -1252,6 +1292,23 @@ def _project_name(given: str) -> str:
     if not name.strip() or redact(name)[1]:
         raise InvalidInputError.one("project", given, "a name that is neither empty nor a secret")
     return name
+
+
+def _with_provenance_kept(writer: Writer, row: Row, given: Sequence[Record]) -> Row:
+    """Of a record that is added again: with the commit and the files of when it was added first, where the caller says nothing
+    about them. The code has moved on since; the record has not changed."""
+    stored = writer.get(row.project_id, row.id)
+    said = next((each.metadata.context for each in given if each.id == row.id), None)
+    if stored is None or said is None:
+        return row
+    record, then = original_of(row), original_of(stored).metadata.context
+    kept: dict[str, Any] = {}
+    if not said.git_commit and not said.git_branch:
+        kept |= {"git_commit": then.git_commit, "git_branch": then.git_branch}
+    if not said.related_files:
+        kept["related_files"] = then.related_files
+    metadata = record.metadata
+    return row_of(record.altered(metadata=metadata.altered(context=metadata.context.altered(**kept))))
 
 
 def _derive_again_and_keep(writer: Writer, project: str, row: Row) -> bool:

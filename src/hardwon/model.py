@@ -58,7 +58,9 @@ SourceType = Literal["user_interaction", "agent_execution", "test_result", "file
 FactType = Literal["error", "solution", "observation", "decision"]
 Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision", "adopted", "cleaned"]
 Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback", "cleanup", "compress"]
-EventKind = Literal["status", "superseded", "absent", "present", "imported", "credited", "repeated", "forgotten"]
+EventKind = Literal[
+    "status", "superseded", "absent", "present", "stale", "fresh", "imported", "credited", "repeated", "forgotten"
+]
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 STATUSES: Final = get_args(Status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from hardwon.mirroring import Mirror, Planting
 
     MirrorOf = Callable[[Writer], Mirror | None]
+
+_OF_ONE_PLACE: Final = ("forgotten", "absent", "stale", "fresh")
 
 Prepare = Callable[[AnyRecord], AnyRecord]
 Read = Callable[[], Iterable[AnyRecord]]
@@ -160,10 +162,8 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
                 mirror.keep_away(writer, [event.record_id for event in tombstones])
             erased += writer.erase(project, [event.record_id for event in tombstones], list(map(clean_event, tombstones)))
             # What was said of another content under the same id says nothing about ours.
-            # That a file is absent there says nothing about the files here.
-            others = [
-                event for event in happened if event.kind not in ("forgotten", "absent") and event.record_id not in strangers
-            ]
+            # That a file is absent there, or another one, says nothing about the files here.
+            others = [event for event in happened if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers]
             fresh = writer.add_events(project, [clean_event(event) for event in others])
             for record_id in dict.fromkeys(event.record_id for event in fresh):
                 refresh_status(writer, project, record_id)

@@ -10,6 +10,7 @@ from typing import Final
 
 from hardwon import fixing, limits
 from hardwon.believing import Then
+from hardwon.govern.staleness import StaleFile
 from hardwon.knowledge import Knowledge, readable
 from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by, outlook, same_action, worked
 from hardwon.learn.failures import error_core, failure_hash, shows_error
@@ -25,7 +26,7 @@ from hardwon.recall.fence import CUT, clean_line, fenced
 from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
 from hardwon.recall.lesson import Lesson, say_lesson, shown_name, sources_mark, without_mark
-from hardwon.recall.rank import RELEVANT_FROM, Candidate, Ranked, rank
+from hardwon.recall.rank import RELEVANT_FROM, Candidate, Ranked, lowered, rank
 from hardwon.recall.terms import query_terms
 from hardwon.recall.tokens import cut_to_tokens
 from hardwon.store.contract import Found, Store
@@ -65,20 +66,47 @@ class Context:
 class Recaller:
     """Everything that is asked before an attempt, of one project."""
 
-    def __init__(self, store: Store, project: str, known: Knowledge, embed: Callable[[str], Sequence[float]] | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        project: str,
+        known: Knowledge,
+        embed: Callable[[str], Sequence[float]] | None,
+        changes_of: Callable[[AnyRecord], tuple[StaleFile, ...]] | None = None,
+    ) -> None:
+        """`changes_of` tells what became of the files that a record is about, where there is a checkout to look at."""
         self._store = store
         self._project = project
         self._known = known
         self._embed = embed
+        self._changes_of = changes_of
 
     # --- recall -------------------------------------------------------------------------------------------------
 
     def recall(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[Hit]:
-        """`then`: as it would have been answered at that time."""
-        return self._read(self._ranked(query, k, filters, then))
+        """`then`: as it would have been answered at that time, when the files were whatever they were."""
+        ranked = self._ranked(query, k, filters, then)
+        return self._read(ranked) if then else self._marked(ranked)
 
     def _read(self, ranked: Iterable[tuple[Ranked, Found]]) -> list[Hit]:
         return [Hit(record, each.score, each.why) for each, found in ranked for record in readable([found.stored])]
+
+    def _marked(self, ranked: Sequence[tuple[Ranked, Found]]) -> list[Hit]:
+        """The hits, those whose files changed marked and a little lower. Only what is handed out is looked at."""
+        hits = self._read(ranked)
+        changes_of = self._changes_of
+        if changes_of is None:
+            return hits
+        changed = {hit.record.id: changes for hit in hits if (changes := changes_of(hit.record))}
+        if not changed:
+            return hits
+        stale = {each for each, changes in changed.items() if any(change.stale for change in changes)}
+        records = {hit.record.id: hit.record for hit in hits}
+        return [
+            Hit(records[found], each.score, each.why, found in stale, changed.get(found, ()))
+            for each in lowered([each for each, _ in ranked], stale)
+            if (found := each.candidate.id) in records
+        ]
 
     def _ranked(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[tuple[Ranked, Found]]:
         """By what the store knows of the records; none of them is read."""
@@ -155,27 +183,31 @@ class Recaller:
     ) -> Context:
         asked = " ".join(filter(None, (query, issue.description if issue else "", (issue.error_output or "") if issue else "")))
         hits = self._hits_to_say(asked) if asked else []
+        fresh, stale = [hit for hit in hits if not hit.stale], [hit for hit in hits if hit.stale]
         lessons = list(self._lessons(task_id, issue, fixer))
         places = self._places(task_id) if task_id is not None else {}
         unproven = self._unproven(task_id, places) if task_id is not None else []
-        room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, hits, [*lessons, *unproven]))
+        room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, fresh or stale, [*lessons, *unproven]))
         settled = _say_first(lessons, unproven, room, int(limits.HISTORY_SHARE_MAX * budget))
         end = room.left - (int(limits.UNPROVEN_SHARE_MAX * budget) if hits else room.left)
         for lesson in unproven:
             if places.get(lesson.sort, 1) > 0 and room.left - room.cost(lesson.line) >= end and say_lesson(lesson, room):
                 places[lesson.sort] = places.get(lesson.sort, 1) - 1
-        for what, content, record in _sentences(hits):
-            _say_sentence(what, content, record, int(budget * _SENTENCE_SHARE), room)
-        told = [hit for hit in hits if not (settled and isinstance(hit.record, Fix) and strategy_key(hit.record) in settled)]
-        similar_cases(asked[: limits.INDEXED_CHARS_MAX], [case for case in map(_case, told) if case.acts], room)
+        for group in (fresh, stale):  # what may no longer hold takes the room that is left
+            for what, content, hit in _sentences(group):
+                _say_sentence(what, content, hit, int(budget * _SENTENCE_SHARE), room)
+            told = [
+                hit for hit in group if not (settled and isinstance(hit.record, Fix) and strategy_key(hit.record) in settled)
+            ]
+            similar_cases(asked[: limits.INDEXED_CHARS_MAX], [case for case in map(_case, told) if case.acts], room)
         return _within(room.lines, hits, budget, count, mark)
 
     def _hits_to_say(self, asked: str) -> list[Hit]:
         """The best few of any kind, and of the others those that say what was done: only these are read."""
         ranked = self._ranked(asked, CANDIDATES, Filters())
         first = limits.RULES_IN_CONTEXT_MAX
-        return self._read(
-            pair for place, pair in enumerate(ranked) if place < first or pair[1].stored.kind in ("trajectory", "fix")
+        return self._marked(
+            [pair for place, pair in enumerate(ranked) if place < first or pair[1].stored.kind in ("trajectory", "fix")]
         )
 
     def _lessons(self, task_id: str | None, issue: Issue | None, fixer: str | None) -> Iterator[Lesson]:
@@ -203,7 +235,10 @@ class Recaller:
             unsaid = self._known.unjudged(episode, new[: places["rule"]])
             said = "; ".join(unsaid) or episode.trajectory_summary
             if said and OUR_FENCE not in said:
-                lines.insert(0 if unsaid else sum(not line.only_claimed for line in lines), _of_episode(episode, said))
+                changes = self._changes_of(episode) if self._changes_of else ()
+                stale = any(change.stale for change in changes)
+                place = len(lines) if stale else 0 if unsaid else sum(not line.only_claimed for line in lines)
+                lines.insert(place, _of_episode(episode, said, stale))
         return lines
 
     def _places(self, task_id: str) -> dict[str, int]:
@@ -247,7 +282,8 @@ class Recaller:
             odds = self._known.fix_odds(issue, None, None, None)
             best = self._known.strategies("type", issue.issue_type, odds.p_success, CANDIDATES, successful=True)
             found += [" && ".join(each.fix_commands) or each.analysis for each in best]
-        for hit in self.recall(" ".join(filter(None, (task, error))), CANDIDATES, Filters()) if task or error else []:
+        asked = " ".join(filter(None, (task, error)))
+        for hit in self._read(self._ranked(asked, CANDIDATES, Filters())) if asked else []:
             if hit.record.turned_out_well:
                 found += [act.action for act in _acts(hit.record) if act.reward > 0][-1:]
         lines = dict.fromkeys(clean_line(each, limits.LESSON_CHARS_MAX) for each in found if not _same(each, action))
@@ -301,9 +337,9 @@ def _of_card(card: Card) -> Lesson:
     return Lesson(line, card.sources, card.vouched, card.records, "", "card", not card.seen_count and not card.vouched)
 
 
-def _of_episode(episode: Episode, said: str) -> Lesson:
+def _of_episode(episode: Episode, said: str, stale: bool) -> Lesson:
     said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
-    line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode)}"
+    line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode, stale)}"
     author, vouched = episode.metadata.source.author, int(_source_of(episode) is None)
     return Lesson(line, (author,), vouched, (episode.id,), _told(episode))
 
@@ -368,10 +404,10 @@ def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str
     return Attempt(record.at_us, record.id, action, good, failure, shown, _source_of(record))
 
 
-def mark_of(record: AnyRecord) -> str:
-    """Who says so, and whether anybody stands behind it."""
+def mark_of(record: AnyRecord, stale: bool = False) -> str:
+    """Who says so, whether anybody stands behind it, and whether the files that it is about are others by now."""
     sure = "" if record.metadata.validation.status in VOUCHED_STATUSES else "?"
-    return f"[{shown_name(record.metadata.source.author)}{sure}]"
+    return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
 
 
 def _acts(record: AnyRecord) -> list[Act]:
@@ -397,7 +433,7 @@ def _case(hit: Hit) -> Case:
     record = hit.record
     task = record.task if isinstance(record, Trajectory) else record.issue.description if isinstance(record, Fix) else ""
     relevance = max(hit.why.get("text", 0.0), _LEAST)
-    return Case(record.id, task, _acts(record), relevance, mark_of(record), _source_of(record))
+    return Case(record.id, task, _acts(record), relevance, mark_of(record, hit.stale), _source_of(record))
 
 
 _LEAST: Final = 1e-6  # a case that was found by its key, not by its words, still has a say
@@ -415,17 +451,17 @@ def _quota(budget: int, hits: Sequence[Hit], lessons: Iterable[Lesson]) -> int |
     return int(limits.SOURCE_SHARE_MAX * budget) if len(sources) > 1 else None
 
 
-def _sentences(hits: Sequence[Hit]) -> Iterator[tuple[str, str, AnyRecord]]:
+def _sentences(hits: Sequence[Hit]) -> Iterator[tuple[str, str, Hit]]:
     """Hits that are a sentence: experiences, facts and episodes, and how it turned out."""
     for hit in hits[: limits.RULES_IN_CONTEXT_MAX]:
         record = hit.record
         if isinstance(record, Experience | Fact):
             what = record.outcome if isinstance(record, Experience) else record.fact_type
-            yield what, clean_line(record.content, limits.LESSON_CHARS_MAX), record
+            yield what, clean_line(record.content, limits.LESSON_CHARS_MAX), hit
         elif isinstance(record, Episode):
             said = _told(record)
             if said:
-                yield f"score {record.score:.2f}", said, record
+                yield f"score {record.score:.2f}", said, hit
 
 
 def _told(episode: Episode) -> str:
@@ -433,11 +469,11 @@ def _told(episode: Episode) -> str:
     return clean_line(said, limits.LESSON_CHARS_MAX)
 
 
-def _say_sentence(what: str, content: str, record: AnyRecord, most: int, room: Room) -> None:
+def _say_sentence(what: str, content: str, hit: Hit, most: int, room: Room) -> None:
     """As much of it as one record, and its source, may take; a short line in any case."""
     if content in room.said:
         return
-    source, mark = _source_of(record), mark_of(record)
+    source, mark = _source_of(hit.record), mark_of(hit.record, hit.stale)
     always = min(_SENTENCE_TOKENS_ALWAYS, room.left) if source not in room.spent else 0
     allowed = max(min(most, room.allowance(source)), always)
     line = f"{what}: {content} {mark}"
@@ -448,7 +484,7 @@ def _say_sentence(what: str, content: str, record: AnyRecord, most: int, room: R
         if not short or room.cost(line) > allowed:
             return
     room.said.add(content)
-    room.say(line, source, [record.id])
+    room.say(line, source, [hit.record.id])
 
 
 def _within(lines: Sequence[Line], hits: Sequence[Hit], budget: int, count: Callable[[str], int], mark: str) -> Context:

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hardwon.fields import from_us
+from hardwon.govern.staleness import StaleFile
 from hardwon.model import Decision, Event, Fix
 from hardwon.store.contract import Counts, Finding
 
@@ -79,6 +80,21 @@ class Synced:
     absent: int = 0
     left: dict[str, str] = field(default_factory=dict)
     secrets: list[str] = field(default_factory=list)
+
+
+@dataclass
+class StaleReport:
+    """What became of the files that records are about. Of the records that were `checked`, so many are `stale`; so many of
+    those were archived now (or would be, in a dry run), and so many are back because their files are. `files` lists what
+    changed, record by record, up to a bound, also files that only got another name; `files_changed` counts all of it."""
+
+    checked: int = 0
+    stale: int = 0
+    archived: int = 0
+    restored: int = 0
+    files_changed: int = 0
+    files: list[tuple[str, StaleFile]] = field(default_factory=list)
+    dry_run: bool = False
 
 
 @dataclass(frozen=True)

@@ -40,22 +40,38 @@ def effective_validation(envelope: Validation, events: Iterable[Event]) -> Valid
     """What a reader is told. A function of the set of events: the order in which they arrive does not matter. `imported` comes
     first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere. A record
     whose file in the tree vanished (`absent`), or gave way to an edit, is again what it was before when the file is `present`
-    again."""
+    again; one whose related files changed (`stale`), when it is `fresh` again. A later status stands above both."""
+    standing, held = _standing(envelope, events)
+    return standing.altered(status="archived") if held else standing
+
+
+def is_held_as_stale(envelope: Validation, events: Iterable[Event]) -> bool:
+    """Whether files that changed keep a record archived: `fresh` would take that back."""
+    return "stale" in _standing(envelope, events)[1]
+
+
+_RELEASED_BY: Final[Mapping[str, str]] = {"present": "absent", "fresh": "stale"}
+
+
+def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation, set[str]]:
+    """What the record would be, and what keeps it in the archive all the same."""
     current = envelope
-    before: Validation | None = None
+    held: set[str] = set()
     for event in sorted(events, key=lambda event: (event.kind != "imported", event.at_us, event.id)):
         if event.kind == "status" and event.status:
-            before = None
+            held.clear()
             current = current.altered(
                 status=event.status,
                 verified_by=event.verified_by or current.verified_by,
                 verification_id=event.verification_id or current.verification_id,
             )
-        elif event.kind in ("superseded", "absent") and current.status != "archived":
-            before = current if event.kind == "absent" or event.by == BY_TREE else None
+        elif event.kind == "superseded" and event.by != BY_TREE:
+            held.clear()
             current = current.altered(status="archived")
-        elif event.kind == "present" and before:
-            current, before = before, None
+        elif event.kind in ("superseded", "absent", "stale"):
+            held.add("stale" if event.kind == "stale" else "absent")
+        elif event.kind in _RELEASED_BY:
+            held.discard(_RELEASED_BY[event.kind])
         elif event.kind == "imported":
             current = current.altered(status="hypothesis")
-    return current
+    return current, held

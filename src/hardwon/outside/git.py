@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from hardwon import limits
 
 _COMMIT: Final = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
+_BARE: Final = re.compile(r"^\s*bare\s*=\s*(?:true|yes|on|1)\s*$", re.IGNORECASE | re.MULTILINE)
 
 
 class Head(NamedTuple):
@@ -46,6 +47,21 @@ class Repository:
         self._git_dir = _linked(self.root / ".git", "gitdir:")
         common = self._git_dir / "commondir"
         self._common_dir = (self._git_dir / common.read_text().strip()).resolve() if common.is_file() else self._git_dir
+
+    @property
+    def has_files(self) -> bool:
+        """A bare repository has none: also where a `.git` leads to it, for the sake of worktrees elsewhere."""
+        if self._git_dir != self._common_dir:
+            return True
+        try:
+            return not _BARE.search((self._git_dir / "config").read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            return True
+
+    @property
+    def index_stamp(self) -> tuple[int, int, int] | None:
+        """Changes whenever something is staged."""
+        return _stamp(f"{self._git_dir}/index")
 
     @property
     def head(self) -> Head:

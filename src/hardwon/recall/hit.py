@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hardwon.model import AnyRecord
+
+if TYPE_CHECKING:
+    from hardwon.govern.staleness import StaleFile
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A record that answers a query. `score` is the sum of the named parts in `why`; higher is better."""
+    """A record that answers a query. `score` is the sum of the named parts in `why`; higher is better. `stale`: a file that it
+    is about is no longer what it was; `changed` tells which, and also of files that only got another name."""
 
     record: AnyRecord
     score: float
     why: dict[str, float] = field(default_factory=dict)
     stale: bool = False
+    changed: tuple[StaleFile, ...] = ()

@@ -12,7 +12,7 @@ costs 0.03. Trust, age and usefulness are ties there: they decide between equals
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -27,6 +27,7 @@ TRUST: Final[Mapping[str, float]] = {"published": 0.15, "verified": 0.1, "hypoth
 AGE: Final = 0.1
 USEFUL: Final = 0.2
 REPEATS: Final = -0.3
+STALE: Final = -0.2
 
 TOP: Final = 5
 RELEVANT_FROM: Final = 0.2  # of the best score: who is less relevant displaces nobody; stuffed with the query's words, a
@@ -84,6 +85,18 @@ def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bo
     return ranked[:k]
 
 
+def lowered(ranked: Sequence[Ranked], stale: Collection[str]) -> list[Ranked]:
+    """The same hits, those whose files changed a little lower. Who has to wait behind the first five is decided anew: or else
+    a place that becomes free would go to a source that has one already."""
+    if not stale:
+        return list(ranked)
+    moved = [each.moved("stale", STALE) if each.candidate.id in stale else each for each in ranked]
+    moved = _sorted(Ranked.of(each.candidate, {part: by for part, by in each.why.items() if part != _WAITS}) for each in moved)
+    if len({None if each.candidate.vouched else each.candidate.author for each in moved}) > 1:
+        moved = _sorted(_capped(moved))
+    return moved
+
+
 def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
     return sorted(ranked, key=lambda each: (-each.score, -each.candidate.at_us, each.candidate.id))
 
@@ -138,10 +151,11 @@ def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:
     return [
         *(each for _, each in top),
         *(
-            each.moved("influence", last - each.score - (number + 1) * _STEP) if each.score >= last else each
+            each.moved(_WAITS, last - each.score - (number + 1) * _STEP) if each.score >= last else each
             for number, (_, each) in enumerate(behind)
         ),
     ]
 
 
+_WAITS: Final = "influence"
 _STEP: Final = 1e-6  # keeps the order of those that have to wait

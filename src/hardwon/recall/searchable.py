@@ -12,13 +12,14 @@ from hardwon.model import Episode, Experience, Fact, Fix, Record, Trajectory
 def searchable_text(record: Record) -> str:
     """The record's texts in the order of what they tell about it, cut at what is indexed."""
     metadata = record.metadata
-    parts = [*_own_parts(record), *metadata.tags]
+    parts = [*own_texts(record), *metadata.tags]
     if metadata.context.related_files:
         parts += [file.path for file in metadata.context.related_files]
     return "\n".join(parts)[: limits.INDEXED_CHARS_MAX]
 
 
-def _own_parts(record: Record) -> Iterable[str]:
+def own_texts(record: Record) -> Iterable[str]:
+    """What the record says itself, without its envelope."""
     if isinstance(record, Experience):
         extra = [value for value in record.extra.values() if isinstance(value, str)]
         return [record.content, record.summary.replace("_", " "), record.tool or "", *extra]

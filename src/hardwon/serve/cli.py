@@ -181,7 +181,16 @@ def recall(
         hits = memory.recall(query, k, **filters)
     if as_json:
         write_json(
-            [{"score": hit.score, "why": hit.why, "stale": hit.stale, "record": record_json(hit.record)} for hit in hits]
+            [
+                {
+                    "score": hit.score,
+                    "why": hit.why,
+                    "stale": hit.stale,
+                    "changed": [change._asdict() for change in hit.changed],
+                    "record": record_json(hit.record),
+                }
+                for hit in hits
+            ]
         )
     else:
         write_lines(terminal.hit_lines(hits, look()))

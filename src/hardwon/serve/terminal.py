@@ -303,7 +303,7 @@ def stats_lines(stats: Stats, look: Look) -> list[Line]:
 
 
 def hit_lines(hits: Sequence[Hit], look: Look) -> list[Line]:
-    """Each hit in two lines: what it is, and what it says."""
+    """Each hit in two lines: what it is, and what it says; a third where files that it is about are others by now."""
     if not hits:
         return [(Span("Nothing here answers that.", QUIET),)]
     lines: list[Line] = []
@@ -315,6 +315,9 @@ def hit_lines(hits: Sequence[Hit], look: Look) -> list[Line]:
         facts = f"  {hit.record.kind}, {status}, {moment:%Y-%m-%d}, {hit.record.id}"
         lines.append((Span(f"{hit.score:.2f}", STRONG), Span(f"  {name}" if name else "", style), Span(facts, QUIET)))
         lines.append((Span("  " + look.fitted(one_line(headline(hit.record), look), look.width - 2)),))
+        if hit.changed:
+            told = "; ".join(map(str, hit.changed))
+            lines.append((Span("  " + look.fitted(one_line(told, look), look.width - 2), STYLES[INTAKE]),))
     return lines
 
 

@@ -393,6 +393,10 @@ class Store(ABC):
         `search`."""
 
     @abstractmethod
+    def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
+        """Records that have related files, whatever their status, by id."""
+
+    @abstractmethod
     def fixes_before(self, project: str, before_us: int, after: Cursor, limit: int) -> list[Stored]:
         """Fixes older than a time that come after the cursor and are not archived, oldest first."""
 

@@ -449,6 +449,14 @@ class SqliteStore(Store):
         with self._reading() as connection:
             return [_found(row) for row in connection.execute(sql, (*values, json.dumps(list(keys)), limit))]
 
+    def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
+        sql = (
+            f"SELECT {_STORED} FROM record r INDEXED BY record_by_id WHERE r.project_id = ? AND r.id > ? "
+            f"AND r.{tallies.ORDINARY} AND EXISTS (SELECT 1 FROM record_file f WHERE f.seq = r.seq) ORDER BY r.id LIMIT ?"
+        )
+        with self._reading() as connection:
+            return [Stored(*row) for row in connection.execute(sql, (project, after_id, limit))]
+
     def fixes_before(self, project: str, before_us: int, after: Cursor, limit: int) -> list[Stored]:
         sql = (
             f"SELECT {_STORED} FROM record r INDEXED BY record_by_time WHERE r.project_id = ? AND r.at_us < ? "

@@ -1,0 +1,38 @@
+"""Which files a text is about: the words in it that look like paths. Whether there are such files is for others to see."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hardwon import limits
+
+_WORD: Final = r"[\w@+~-]"
+_LOOKS_LIKE_ONE: Final = re.compile(rf"[./]{_WORD}")  # most sentences have nothing like it, and this finds out in no time
+_PATH: Final = re.compile(
+    # Possessive throughout: no word is read twice, however long it is. Two dots in a row, which lead upward, never match.
+    rf"(?<![\w@+~./-])(?:\./)?+{_WORD}*+(?:/\.?{_WORD}++|\.{_WORD}++)++"
+)
+_SECRET: Final = re.compile(r"(?:^|/)(?:\.env[^/]*|\.netrc|\.pgpass|id_[a-z0-9]+)$|\.(?:pem|key|p12|pfx)$", re.IGNORECASE)
+"""Files that hold secrets and little else: not even their hash is kept unasked."""
+
+
+def path_words(text: str) -> list[str]:
+    """Words of a text that may be paths, in their order, each once: with a slash or a dot inside, and never upward. Only the
+    beginning of a long text is looked at."""
+    beginning = text[: limits.PATHS_SOUGHT_CHARS_MAX]
+    if not _LOOKS_LIKE_ONE.search(beginning):
+        return []
+    found: dict[str, None] = {}
+    for said in beginning.split():
+        if "/" in said or "." in said:  # the pattern costs ten times what this does
+            for word in _PATH.findall(said):
+                if len(word) <= limits.PATH_CHARS_MAX and not _of_git(word) and not _SECRET.search(word):
+                    found[word.removeprefix("./")] = None
+            if len(found) >= limits.PATHS_TRIED_MAX:
+                break
+    return list(found)[: limits.PATHS_TRIED_MAX]
+
+
+def _of_git(path: str) -> bool:
+    return ".git" in path.lower().split("/")

@@ -1,0 +1,282 @@
+"""Records carry the commit, the branch and the files that they are about, by themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkouts import body, commit, git, new_repository, write
+from hardwon import Episode, Experience, Fact, Memory, MistakeCard, limits
+from hardwon.errors import ConflictError, InvalidInputError
+from hardwon.govern.provenance import path_words
+from hardwon.model import RelatedFile
+from hardwon.outside import checkout as looking
+
+
+def sha1(path: Path) -> str:
+    return hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest()
+
+
+def files_of(record: Experience | Fact | Episode) -> list[str]:
+    return [file.path for file in record.metadata.context.related_files]
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = new_repository(tmp_path / "repo")
+    monkeypatch.chdir(root)
+    return root
+
+
+def learn(memory: Memory, text: str) -> Experience:
+    return memory.remember(text, "learning", insight_type="fact")
+
+
+# --- words ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("see src/app.py:12, please", ["src/app.py"]),
+        ('File "/r/x.py", line 3', ["/r/x.py"]),
+        ("(lib/x.ts) and `a-b/c_d.rs`!", ["lib/x.ts", "a-b/c_d.rs"]),
+        ("./run.sh then ./run.sh again", ["run.sh"]),
+        (".github/workflows/ci.yml src/.hidden/x", [".github/workflows/ci.yml", "src/.hidden/x"]),
+        ("größe/ä.py", ["größe/ä.py"]),
+        ("../up.py a/../../etc/passwd a/.. x..y", []),
+        ("https://example.org/a/b.py", []),
+        ("The end. Nothing here, and/nor", ["and/nor"]),
+        (".git/config a/.git/HEAD A/.GIT/x", []),
+        (".env .env.local conf/server.pem ~/.netrc id_rsa keys/id_ed25519", []),
+        ("tests/test_x.py::test_it", ["tests/test_x.py"]),
+        ("", []),
+        ("no path in it", []),
+    ],
+)
+def test_words_that_look_like_paths(text: str, words: list[str]) -> None:
+    assert path_words(text) == words
+
+
+@given(st.text(st.sampled_from("ab1./-_@~ \n:\\\"'ä\u2028"), max_size=200))
+def test_no_word_leads_upward_or_into_git(text: str) -> None:
+    for word in path_words(text):
+        parts = word.split("/")
+        assert ".." not in parts
+        assert "." not in parts
+        assert ".git" not in parts
+        assert word in text
+        assert "/" in word or "." in word
+
+
+def test_only_so_much_is_looked_at() -> None:
+    many = " ".join(f"a/b{number}.py" for number in range(1_000))
+    assert len(path_words(many)) == limits.PATHS_TRIED_MAX
+    assert path_words(" " * limits.PATHS_SOUGHT_CHARS_MAX + "src/app.py") == []
+    assert path_words("a/" + "b" * limits.PATH_CHARS_MAX) == []
+
+
+# --- found ------------------------------------------------------------------------------------------------------
+
+
+def test_files_that_the_text_names_are_found_with_commit_and_branch(repository: Path) -> None:
+    head = git(repository, "rev-parse", "HEAD")
+    with Memory("brain.db") as memory:
+        kept = learn(memory, "src/app.py:7 calls src/login.py; src/lost.py and src are nothing, e.g. 0.5")
+        moment = kept.metadata.context
+        assert moment.related_files == [
+            RelatedFile(path=name, hash=sha1(repository / name)) for name in ("src/app.py", "src/login.py")
+        ]
+        assert (moment.git_commit, moment.git_branch) == (head, "main")
+        assert memory.get(kept.id) == kept
+        assert [hit.id for hit in memory.browse(path="src/login.py")] == [kept.id]
+        assert memory.doctor().ok
+
+
+def test_every_kind_of_record_is_looked_at(repository: Path) -> None:
+    with Memory("brain.db") as memory:
+        memory.record_fact("src/app.py is slow", "observation")
+        memory.record_trajectory("t", [{"action": "edit README.md", "observation": "see src/login.py"}], 1.0)
+        memory.record_episode("t", 0.5, mistake_cards=[MistakeCard(evidence="src/app.py", lesson="no")])
+        memory.record_fix({"description": "x"}, True, True, fix_commands=["sed -i s/a/b/ src/login.py"])
+        memory.add(Experience(content="README.md", outcome="success", tool="conversation"))
+        memory.add_many([Fact(content="src/app.py", fact_type="error")])
+        with memory.trajectory("src/app.py") as recorder:
+            recorder.step("x", "y", 1.0)
+        found = [tuple(file.path for file in record.metadata.context.related_files) for record in memory.browse()]
+    assert sorted(found) == sorted(
+        [
+            ("src/app.py",),
+            ("README.md", "src/login.py"),
+            ("src/app.py",),
+            ("src/login.py",),
+            ("README.md",),
+            ("src/app.py",),
+            ("src/app.py",),
+        ]
+    )
+
+
+def test_what_the_caller_names_is_all(repository: Path) -> None:
+    with Memory("brain.db") as memory:
+        kept = memory.remember("src/app.py", "success", "conversation", related_files=["README.md"])
+    assert files_of(kept) == ["README.md"]
+
+
+def test_from_a_folder_below_and_in_full(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repository / "src")
+    with Memory("brain.db") as memory:
+        assert files_of(learn(memory, "app.py is here")) == ["src/app.py"]
+        assert files_of(learn(memory, "README.md is above")) == ["README.md"]
+        assert files_of(learn(memory, f"{repository}/src/login.py: no")) == ["src/login.py"]
+        assert files_of(learn(memory, "/etc/passwd and /etc/hosts")) == []
+
+
+def test_no_link_leads_out_and_no_secret_and_no_own_file_is_hashed(repository: Path, tmp_path: Path) -> None:
+    write(tmp_path, "outside/secret.txt", "s")
+    (repository / "link.txt").symlink_to(tmp_path / "outside" / "secret.txt")
+    (repository / "folder.d").symlink_to(tmp_path / "outside")
+    (repository / "inner.py").symlink_to("src/app.py")
+    (repository / "dangling.py").symlink_to("nowhere")
+    write(repository, ".env", "TOKEN=1")
+    os.mkfifo(repository / "pipe.txt")
+    with Memory(".hardwon") as memory:
+        write(repository, ".hardwon/notes.md", "n")
+        os.link(memory.location, repository / "alias.txt")
+        text = "link.txt folder.d/secret.txt dangling.py .env pipe.txt .git/HEAD .hardwon/memory.db .hardwon/notes.md alias.txt"
+        assert files_of(learn(memory, text)) == []
+        assert files_of(learn(memory, "inner.py")) == ["inner.py"], "a link that stays inside"
+        assert memory.doctor().ok
+
+
+def test_bounds_on_files(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "FOUND_FILE_BYTES_MAX", 10)
+    for number in range(20):
+        write(repository, f"n/{number}.txt", str(number))
+    with Memory("brain.db") as memory:
+        assert files_of(learn(memory, "src/app.py is too large")) == []
+        text = " ".join(f"n/{number}.txt" for number in range(20))
+        assert len(files_of(learn(memory, text))) == limits.FILES_FOUND_MAX
+
+
+def test_no_git_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "plain/src/app.py", "x")
+    monkeypatch.chdir(tmp_path / "plain")
+    with Memory("brain.db") as memory:
+        moment = learn(memory, "src/app.py").metadata.context
+        assert (moment.related_files, moment.git_commit, moment.git_branch) == ([], "", "")
+
+
+def test_bare_repositories_have_no_files(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(repository), "bare.git")
+    monkeypatch.chdir(tmp_path / "bare.git")
+    with Memory(tmp_path / "one.db") as memory:
+        assert files_of(learn(memory, "config and HEAD and ./description and hooks/pre-push.sample")) == []
+    hub = tmp_path / "hub"
+    hub.mkdir()
+    git(tmp_path, "clone", "-q", "--bare", str(repository), str(hub / ".bare"))
+    write(hub, ".git", "gitdir: ./.bare\n")
+    write(hub, "notes.md", "beside it")
+    git(hub, "worktree", "add", "-q", "tree", "main")
+    monkeypatch.chdir(hub)
+    with Memory(tmp_path / "two.db") as memory:
+        assert files_of(learn(memory, "notes.md")) == []
+    monkeypatch.chdir(hub / "tree")
+    with Memory(tmp_path / "three.db") as memory:
+        kept = learn(memory, "src/app.py")
+        assert files_of(kept) == ["src/app.py"]
+        assert kept.metadata.context.git_branch == "main"
+
+
+def test_worktrees_and_detached_heads(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(repository, "worktree", "add", "-q", "--detach", str(tmp_path / "side"))
+    write(tmp_path / "side", "src/app.py", "changed = 1\n")
+    monkeypatch.chdir(tmp_path / "side")
+    with Memory(tmp_path / "brain.db") as memory:
+        moment = learn(memory, "src/app.py").metadata.context
+    assert moment.git_commit == git(repository, "rev-parse", "HEAD")
+    assert moment.git_branch == ""
+    assert moment.related_files == [RelatedFile(path="src/app.py", hash=sha1(tmp_path / "side" / "src/app.py"))]
+
+
+def test_loaded_merged_and_adopted_records_stay_as_they_are(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "plain").mkdir()
+    monkeypatch.chdir(tmp_path / "plain")
+    with Memory("other.db") as other:
+        learn(other, "src/app.py")
+        other.export(tmp_path / "out.jsonl")
+        monkeypatch.chdir(repository)
+        with Memory(tmp_path / "loaded.db") as loaded, Memory(tmp_path / "merged.db") as merged:
+            loaded.load(tmp_path / "out.jsonl")
+            merged.merge(other)
+            merged.take_in([Fact(content="README.md", fact_type="error")])
+            found = [*loaded.browse(), *merged.browse()]
+    assert len(found) == 3
+    assert all(not record.metadata.context.related_files for record in found)
+
+
+def test_adding_again_after_the_code_moved_on_changes_nothing(repository: Path) -> None:
+    record = Fact(content="src/app.py is slow", fact_type="observation")
+    with Memory("brain.db") as memory:
+        memory.add(record)
+        first = memory.get(record.id)
+        write(repository, "src/app.py", body("other"))
+        commit(repository)
+        assert memory.add(record) == record.id
+        assert memory.add_many([record]) == [record.id]
+        assert memory.get(record.id) == first
+        with pytest.raises(ConflictError):
+            memory.add(Fact(id=record.id, content="src/app.py is fast", fact_type="observation"))
+
+
+def test_a_hash_is_not_taken_from_before_a_change(repository: Path) -> None:
+    with Memory("brain.db") as memory:
+        for number in range(20):  # within the same tick of the clock, and as long as before
+            write(repository, "src/app.py", f"{number:04}")
+            (found,) = learn(memory, f"src/app.py {number}").metadata.context.related_files
+            assert found.hash == sha1(repository / "src/app.py")
+
+
+def test_old_files_are_hashed_once(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "FILE_UNSURE_NS", -(10**12))  # as if they were old
+    read: list[str] = []
+    really = looking.HASHES.read
+
+    def counted(path: str, *given: Any) -> str:
+        read.append(path)
+        return really(path, *given)
+
+    monkeypatch.setattr(looking.HASHES, "read", counted)
+    with Memory("brain.db") as memory:
+        for number in range(5):
+            learn(memory, f"src/app.py {number}")
+    assert read == [str(repository / "src/app.py")]
+
+
+def test_the_memory_itself_is_no_related_file(memory: Memory, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(memory.location)
+    for path in (memory.location, memory.location + "-wal", str(tmp_path / "alias")):
+        with pytest.raises(InvalidInputError, match="related_files"):
+            memory.remember("x", "success", "conversation", related_files=[path])
+    assert list(memory.browse()) == []
+
+
+def test_named_files_are_hashed_anew_when_they_changed(repository: Path) -> None:
+    with Memory("brain.db") as memory:
+        for number in range(10):
+            write(repository, "src/app.py", f"{number:04}")
+            kept = memory.remember("x", "success", "conversation", related_files=["src/app.py", "lost.py"])
+            assert [file.hash for file in kept.metadata.context.related_files] == [sha1(repository / "src/app.py"), ""]
+
+
+def test_staleness_must_be_a_flag(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError):
+        Memory(tmp_path / "x.db", staleness="yes")  # type: ignore[arg-type]

@@ -1,0 +1,715 @@
+"""Whether what a record says of files still holds, in real repositories: marked by recall, settled by check_stale."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkouts import body, commit, git, new_repository, write
+from hardwon import Episode, Fact, Memory, Metadata, limits
+from hardwon.errors import InvalidInputError
+from hardwon.govern.lifecycle import BY_TREE, effective_validation, is_held_as_stale
+from hardwon.govern.staleness import StaleFile, stale_files
+from hardwon.model import STATUSES, Event, Moment, RelatedFile, Validation
+from hardwon.outside import checkout as looking
+from hardwon.recall.hit import Hit
+from hardwon.recall.rank import Candidate, lowered, rank
+from strategies import at
+
+ASKED = "zebra"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> None:
+    for remembered in (looking._renames, looking._listings, looking._tired_until_s, looking.HASHES._known):
+        remembered.clear()
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = new_repository(tmp_path / "repo")
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def brain(repository: Path, tmp_path: Path) -> Iterator[Memory]:
+    """A memory that knows something about src/app.py."""
+    with Memory(tmp_path / "brain.db") as memory:
+        memory.remember(f"{ASKED} src/app.py", "success", "file_operation")
+        yield memory
+
+
+def hit_of(memory: Memory) -> Hit:
+    looking._listings.clear()  # as if two seconds had passed
+    (hit,) = memory.recall(ASKED)
+    return hit
+
+
+def changes(memory: Memory) -> tuple[bool, list[str]]:
+    """What recall says, which check_stale must say too."""
+    hit = hit_of(memory)
+    told = [str(change) for change in hit.changed]
+    report = memory.check_stale(dry_run=True)
+    assert [str(change) for _, change in report.files] == told
+    assert (report.checked, report.stale) == (1, int(hit.stale))
+    return hit.stale, told
+
+
+# --- in a real repository -----------------------------------------------------------------------------------------
+
+
+def test_an_untouched_file_is_fresh(brain: Memory) -> None:
+    assert changes(brain) == (False, [])
+
+
+def test_a_changed_file_and_its_revert(brain: Memory, repository: Path) -> None:
+    before = (repository / "src/app.py").read_bytes()
+    write(repository, "src/app.py", body("other"))
+    assert changes(brain) == (True, ["src/app.py changed"])
+    commit(repository, "change")
+    assert changes(brain) == (True, ["src/app.py changed"])
+    git(repository, "revert", "--no-edit", "HEAD")
+    assert (repository / "src/app.py").read_bytes() == before
+    assert changes(brain) == (False, [])
+
+
+def test_only_touched_is_not_changed(brain: Memory, repository: Path) -> None:
+    os.utime(repository / "src/app.py", (1, 1))
+    assert changes(brain) == (False, [])
+
+
+@pytest.mark.parametrize("how", ["committed", "staged", "unstaged"])
+def test_a_renamed_file_is_followed(brain: Memory, repository: Path, how: str) -> None:
+    if how == "unstaged":
+        (repository / "src/app.py").rename(repository / "src/main.py")
+    else:
+        git(repository, "mv", "src/app.py", "src/main.py")
+    if how == "committed":
+        commit(repository)
+    assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
+    assert "stale" not in hit_of(brain).why
+
+
+@pytest.mark.parametrize("how", ["committed", "staged"])
+def test_a_file_that_was_renamed_and_changed_is_stale(brain: Memory, repository: Path, how: str) -> None:
+    git(repository, "mv", "src/app.py", "src/main.py")
+    write(repository, "src/main.py", body("src/app.py") + "more = True\n")
+    git(repository, "add", "-A")
+    if how == "committed":
+        commit(repository)
+    assert changes(brain) == (True, ["src/app.py changed (now src/main.py)"])
+
+
+def test_a_rename_over_several_commits_and_a_move_that_git_was_not_told_of(brain: Memory, repository: Path) -> None:
+    git(repository, "mv", "src/app.py", "src/one.py")
+    commit(repository)
+    git(repository, "mv", "src/one.py", "src/two.py")
+    commit(repository)
+    assert changes(brain) == (False, ["src/app.py renamed (now src/two.py)"])
+    (repository / "lib").mkdir()
+    (repository / "src/two.py").rename(repository / "lib/two.py")
+    assert changes(brain) == (False, ["src/app.py renamed (now lib/two.py)"])
+
+
+def test_a_deleted_file_is_gone_until_it_is_back(brain: Memory, repository: Path) -> None:
+    (repository / "src/app.py").unlink()
+    assert changes(brain) == (True, ["src/app.py gone"])
+    commit(repository)
+    assert changes(brain) == (True, ["src/app.py gone"])
+    git(repository, "checkout", "-q", "HEAD~1", "--", "src/app.py")
+    assert changes(brain) == (False, [])
+
+
+def test_a_folder_in_its_place(brain: Memory, repository: Path) -> None:
+    (repository / "src/app.py").unlink()
+    (repository / "src/app.py").mkdir()
+    assert changes(brain) == (True, ["src/app.py gone"])
+
+
+def test_a_file_that_was_not_there_appeared(repository: Path, tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain.db") as memory:
+        memory.remember(ASKED, "learning", insight_type="fact", related_files=["docs/plan.md"])
+        assert changes(memory) == (False, [])
+        write(repository, "docs/plan.md", "x")
+        assert changes(memory) == (True, ["docs/plan.md appeared"])
+
+
+def test_another_branch_and_back(brain: Memory, repository: Path) -> None:
+    git(repository, "checkout", "-q", "-b", "side")
+    write(repository, "src/app.py", body("side"))
+    commit(repository)
+    assert changes(brain) == (True, ["src/app.py changed"])
+    git(repository, "checkout", "-q", "main")
+    assert changes(brain) == (False, [])
+    git(repository, "checkout", "-q", "--detach", "side")
+    assert changes(brain) == (True, ["src/app.py changed"])
+    git(repository, "checkout", "-q", "--detach", "main")
+    assert changes(brain) == (False, [])
+
+
+def test_a_rebase_that_leaves_the_file_alone(repository: Path, tmp_path: Path) -> None:
+    git(repository, "checkout", "-q", "-b", "feature")
+    write(repository, "src/new.py", body("new"))
+    commit(repository, "feature")
+    with Memory(tmp_path / "brain.db") as memory:
+        memory.remember(f"{ASKED} src/new.py", "success", "file_operation")
+        git(repository, "checkout", "-q", "main")
+        assert changes(memory) == (True, ["src/new.py gone"])
+        write(repository, "README.md", "other\n")
+        commit(repository, "on main")
+        git(repository, "rebase", "-q", "main", "feature")
+        assert changes(memory) == (False, [])
+        git(repository, "mv", "src/new.py", "src/newer.py")
+        commit(repository, "renamed")
+        git(repository, "rebase", "-q", "--root")
+        assert changes(memory) == (False, ["src/new.py renamed (now src/newer.py)"])
+
+
+def test_a_renamed_file_that_is_too_large_to_read_now(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(repository, "mv", "src/app.py", "src/main.py")
+    monkeypatch.setattr(limits, "STALE_FILE_BYTES_MAX", 10)
+    with Memory(brain.location) as memory:
+        assert hit_of(memory).changed == ()
+    assert brain.check_stale(dry_run=True).files[0][1].change == "renamed"
+
+
+def test_an_amended_commit(brain: Memory, repository: Path) -> None:
+    git(repository, "commit", "-q", "--amend", "-m", "another message")
+    assert changes(brain) == (False, [])
+    git(repository, "mv", "src/app.py", "src/main.py")
+    git(repository, "commit", "-q", "--amend", "-m", "and another name")
+    assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
+
+
+def test_a_worktree_is_a_checkout_of_its_own(brain: Memory, repository: Path, tmp_path: Path) -> None:
+    side = tmp_path / "side"
+    git(repository, "worktree", "add", "-q", "-b", "side", str(side))
+    git(side, "mv", "src/app.py", "src/main.py")
+    write(side, "src/main.py", body("src/app.py") + "more = 1\n")
+    assert changes(brain) == (False, [])
+    report = brain.check_stale(side, dry_run=True)
+    assert [str(change) for _, change in report.files] == ["src/app.py changed (now src/main.py)"]
+
+
+def test_no_git_and_bare_repositories(brain: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(tmp_path / "repo"), "bare.git")
+    for name in ("bare.git", "plain"):
+        (tmp_path / name).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / name)
+        with Memory(tmp_path / "brain.db") as memory:
+            hit = hit_of(memory)
+            assert (hit.stale, hit.changed) == (False, ())
+            with pytest.raises(InvalidInputError):
+                memory.check_stale()
+
+
+def test_a_file_of_a_submodule(repository: Path, tmp_path: Path) -> None:
+    library = new_repository(tmp_path / "library")
+    git(repository, "submodule", "-q", "add", str(library), "vendor/library")
+    commit(repository)
+    with Memory(tmp_path / "brain.db") as memory:
+        memory.remember(f"{ASKED} vendor/library/src/app.py", "success", "file_operation")
+        assert changes(memory) == (False, [])
+        write(repository / "vendor/library", "src/app.py", "x")
+        assert changes(memory) == (True, ["vendor/library/src/app.py changed"])
+
+
+def test_without_a_git_program_there_are_no_renames(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(repository, "mv", "src/app.py", "src/main.py")
+    monkeypatch.setenv("PATH", str(repository))
+    assert changes(brain) == (True, ["src/app.py gone"])
+
+
+def test_git_that_takes_too_long_is_left_alone(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repository / "src/app.py").unlink()
+    tool = repository / "bin" / "git"
+    write(repository, "bin/git", "#!/bin/sh\necho asked >> ../asked\nexec sleep 30\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(limits, "GIT_WAIT_MAX_S", 0.2)
+    for _ in range(3):
+        assert changes(brain) == (True, ["src/app.py gone"])
+    assert (repository.parent / "asked").read_text().split() == ["asked"]
+
+
+def test_what_a_hook_tells_git_is_ignored(brain: Memory, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(repository, "mv", "src/app.py", "src/main.py")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
+    assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
+
+
+def test_git_runs_nothing_that_a_repository_names(brain: Memory, repository: Path) -> None:
+    for setting in ("core.fsmonitor", "diff.external"):
+        git(repository, "config", setting, f"touch {repository}/ran; false")
+    (repository / "src/app.py").unlink()
+    assert changes(brain) == (True, ["src/app.py gone"])
+    assert not (repository / "ran").exists()
+
+
+def test_empty_files_are_not_taken_for_each_other(repository: Path, tmp_path: Path) -> None:
+    write(repository, "a/__init__.py", "")
+    write(repository, "b/__init__.py", "")
+    with Memory(tmp_path / "brain.db") as memory:
+        memory.remember(f"{ASKED} a/__init__.py", "success", "file_operation")
+        (repository / "a/__init__.py").unlink()
+        assert changes(memory) == (True, ["a/__init__.py gone"])
+
+
+def test_records_of_another_repository_are_left_alone(brain: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    write(other, "main.go", "package main\n")
+    commit(other)
+    monkeypatch.chdir(other)
+    with Memory(tmp_path / "brain.db") as memory:
+        assert changes(memory) == (False, [])
+
+
+# --- paths that mean no good --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../../etc/passwd",
+        "src/../../outside.txt",
+        "a" * 5_000,
+        "a/" * 3_000 + "b",
+        "link",
+        "folder/secret",
+        "pipe",
+        ".git/HEAD",
+    ],
+)
+def test_hostile_paths_are_not_opened(repository: Path, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "outside/secret", "s")
+    (repository / "link").symlink_to("/etc/passwd")
+    (repository / "folder").symlink_to(tmp_path / "outside")
+    os.mkfifo(repository / "pipe")
+    monkeypatch.setattr(looking.HASHES, "read", _refuse)
+    with Memory(tmp_path / "brain.db") as memory:
+        related = RelatedFile.model_construct(path=path, hash="a" * 40)
+        record = Fact(content=ASKED, fact_type="error", metadata=Metadata(context=Moment(git_commit="0" * 40)))
+        looked = record.altered(
+            metadata=record.metadata.altered(context=record.metadata.context.altered(related_files=[related]))
+        )
+        assert memory._watch is not None
+        assert memory._watch(looked) == ()
+
+
+def _refuse(*_: Any) -> str:
+    raise AssertionError("nothing is to be opened")
+
+
+def test_nul_and_links_in_a_circle_and_devices(repository: Path, tmp_path: Path) -> None:
+    (repository / "circle").symlink_to("circle")
+    with Memory(tmp_path / "brain.db") as memory:
+        checkout = memory._checkout
+        assert checkout is not None
+        assert checkout.sha1("a\0b", 10**6) == looking.UNSURE
+        assert checkout.sha1("circle", 10**6) == looking.UNSURE
+        assert checkout.sha1("/dev/zero", 10**6) == looking.UNSURE
+        assert checkout.sha1("\ud800", 10**6) == looking.UNSURE
+
+
+def test_the_memory_itself_is_never_opened(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(repository / "brain.db") as memory:
+        os.link(memory.location, repository / "alias.txt")
+        (repository / "other.txt").symlink_to(memory.location)
+        monkeypatch.setattr(looking.HASHES, "read", _refuse)
+        checkout = memory._checkout
+        assert checkout is not None
+        for path in ("brain.db", "brain.db-wal", "brain.db-shm", "alias.txt", "other.txt", memory.location):
+            assert checkout.sha1(path, 10**9) == looking.UNSURE
+
+
+def test_a_commit_that_is_an_option(brain: Memory, repository: Path, tmp_path: Path) -> None:
+    context = Moment(git_commit="--output=owned", related_files=[RelatedFile(path="src/lost.py", hash="a" * 40)])
+    brain.add(Fact(content="giraffe", fact_type="error", metadata=Metadata(context=context)))
+    (hit,) = brain.recall("giraffe")
+    assert hit.changed == ()
+    assert not list(tmp_path.rglob("owned"))
+
+
+def test_a_file_outside_is_looked_at_where_it_is(repository: Path, tmp_path: Path) -> None:
+    write(tmp_path, "elsewhere/notes.txt", "one")
+    with Memory(tmp_path / "brain.db") as memory:
+        path = str(tmp_path / "elsewhere/notes.txt")
+        memory.remember(ASKED, "learning", insight_type="fact", related_files=[path])
+        assert changes(memory) == (False, [])
+        write(tmp_path, "elsewhere/notes.txt", "two")
+        assert changes(memory) == (True, [f"{path} changed"])
+        Path(path).unlink()
+        assert changes(memory) == (True, [f"{path} gone"])
+
+
+# --- the hashes that are remembered -------------------------------------------------------------------------------
+
+
+def test_a_change_that_size_and_time_do_not_show(brain: Memory, repository: Path) -> None:
+    path = repository / "src/app.py"
+    before, status = path.read_bytes(), path.stat()
+    hit_of(brain)
+    for number in range(30):
+        path.write_bytes(before.replace(b"0", b"%d" % (number % 9 + 1), 1))
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert hit_of(brain).stale
+        path.write_bytes(before)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        assert not hit_of(brain).stale
+
+
+def test_only_what_was_old_when_it_was_read_is_believed() -> None:
+    hashes = looking.Hashes()
+    signature = (1, 2, 3, 10**18)
+    hashes.keep("young", signature, "a", 10**18 + limits.FILE_UNSURE_NS)
+    hashes.keep("old", signature, "a", 10**18 + limits.FILE_UNSURE_NS + 1)
+    hashes.keep("of tomorrow", signature, "a", 10**18 - 1)
+    assert [hashes.known(name, signature) for name in ("young", "old", "of tomorrow", "unknown")] == [None, "a", None, None]
+    assert hashes.known("old", (1, 2, 3, 10**18 + 1)) is None
+
+
+def test_remembered_hashes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HASHES_KEPT_MAX", 3)
+    hashes = looking.Hashes()
+    for number in range(10):
+        hashes.keep(str(number), (1, 2, 3, 4), "a", 10**18)
+    assert len(hashes._known) <= 3
+
+
+# --- recall and context -------------------------------------------------------------------------------------------
+
+
+def test_recall_marks_lowers_and_archives_nothing(brain: Memory, repository: Path) -> None:
+    brain.remember(f"{ASKED} README.md", "success", "file_operation")
+    write(repository, "README.md", "other")
+    fresh, stale = brain.recall(ASKED)
+    assert (fresh.stale, stale.stale) == (False, True)
+    assert stale.changed == (StaleFile("README.md", "changed", "README.md"),)
+    assert stale.why["stale"] < 0
+    for hit in (fresh, stale):
+        assert hit.score == pytest.approx(sum(hit.why.values()))
+    assert {record.metadata.validation.status for record in brain.browse()} == {"hypothesis"}
+    assert brain.stats().events == 0
+
+
+def test_it_can_be_switched_off(brain: Memory, repository: Path, tmp_path: Path) -> None:
+    write(repository, "src/app.py", "other")
+    with Memory(tmp_path / "brain.db", staleness=False) as memory:
+        hit = hit_of(memory)
+        assert (hit.stale, hit.changed, "stale" in hit.why) == (False, (), False)
+
+
+def test_context_says_so_and_fresh_ones_come_first(brain: Memory, repository: Path) -> None:
+    brain.remember(f"{ASKED} login works now, src/login.py", "success", "file_operation")
+    write(repository, "src/app.py", "other")
+    lines = str(brain.context(ASKED)).splitlines()
+    (fresh,) = [number for number, line in enumerate(lines) if "src/login.py [agent?]" in line]
+    (stale,) = [number for number, line in enumerate(lines) if "src/app.py [agent?, stale]" in line]
+    assert fresh < stale
+
+
+def test_stale_ones_push_no_fresh_one_out(repository: Path, tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain.db") as memory:
+        for number in range(8):
+            said = " ".join([ASKED] * 3)
+            memory.remember(f"{said} old number {number} src/app.py", "success", "file_operation", author=f"a{number}")
+        memory.record_trajectory(
+            f"{ASKED} deploy", [{"action": "make deploy", "observation": "ok", "reward": 1.0}], 1.0, author="b"
+        )
+        without = str(memory.context(ASKED, budget_tokens=160))
+        write(repository, "src/app.py", "other")
+        text = str(memory.context(ASKED, budget_tokens=160))
+        assert "make deploy" in text
+        assert "stale]" in text
+        assert "stale]" not in without
+
+
+def test_the_last_episode_is_marked_too(repository: Path, tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain.db") as memory:
+        memory.record_episode("t", 0.2, trajectory_summary="src/app.py was the culprit")
+        assert "stale" not in str(memory.context(task_id="t"))
+        write(repository, "src/app.py", "other")
+        assert "src/app.py was the culprit [agent?, stale]" in str(memory.context(task_id="t"))
+
+
+def test_the_command_line_tells(brain: Memory, repository: Path, tmp_path: Path) -> None:
+    write(repository, "src/app.py", "other")
+    command = [sys.executable, "-m", "hardwon.serve.cli", "--memory", str(tmp_path / "brain.db"), "recall", ASKED]
+    plain = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert ", stale," in plain
+    assert "src/app.py changed" in plain
+    as_json = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True).stdout
+    assert '"changed"' in as_json
+    assert '"src/app.py"' in as_json
+
+
+def candidates(authors: Sequence[str]) -> list[Candidate]:
+    return [
+        Candidate(f"{number:02}", 0, author, "hypothesis", None, f"said {number}", 10.0 - number / 10)
+        for number, author in enumerate(authors)
+    ]
+
+
+@given(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=20), st.data())
+def test_lowering_stale_hits_keeps_hits_sums_and_turns(authors: list[str], data: st.DataObject) -> None:
+    ranked = rank(candidates(authors), 20, 0, about_error=False)
+    stale = data.draw(st.sets(st.sampled_from([each.candidate.id for each in ranked])))
+    after = lowered(ranked, stale)
+    assert {each.candidate.id for each in after} == {each.candidate.id for each in ranked}
+    assert [each.score for each in after] == sorted((each.score for each in after), reverse=True)
+    for each in after:
+        assert each.score == pytest.approx(sum(each.why.values()))
+        assert ("stale" in each.why) == (each.candidate.id in stale)
+    first = [each.candidate.author for each in after[:5]]
+    assert len(set(first)) == min(5, len(set(authors)), len(after))
+
+
+def test_nothing_stale_changes_nothing() -> None:
+    ranked = rank(candidates("aabbcc"), 6, 0, about_error=False)
+    assert lowered(ranked, ()) == ranked
+
+
+# --- check_stale --------------------------------------------------------------------------------------------------
+
+
+def status_of(memory: Memory, record_id: str) -> str:
+    record = memory.get(record_id)
+    assert record is not None
+    return record.metadata.validation.status
+
+
+@pytest.mark.parametrize("standing", ["hypothesis", "verified", "published"])
+def test_stale_archives_and_comes_back_as_what_it_was(brain: Memory, repository: Path, standing: str) -> None:
+    (record,) = brain.browse()
+    if standing != "hypothesis":
+        brain.verify(record.id, "test_runner", "run 7")
+    if standing == "published":
+        brain.publish(record.id)
+    before = brain.get(record.id)
+    content = (repository / "src/app.py").read_text()
+    write(repository, "src/app.py", "other")
+    foreseen = brain.check_stale(dry_run=True)
+    assert (foreseen.archived, foreseen.dry_run, status_of(brain, record.id)) == (1, True, standing)
+    report = brain.check_stale()
+    assert (report.checked, report.stale, report.archived, report.restored) == (1, 1, 1, 0)
+    assert report.files == [(record.id, StaleFile("src/app.py", "changed", "src/app.py"))]
+    assert status_of(brain, record.id) == "archived"
+    assert brain.recall(ASKED) == []
+    (event,) = [each.event for each in brain.audit(record.id) if each.kind == "stale"]
+    assert event is not None
+    assert event.reason == "src/app.py changed"
+    again = brain.check_stale()
+    assert (again.stale, again.archived, again.restored) == (1, 0, 0)
+    write(repository, "src/app.py", content)
+    assert brain.check_stale(dry_run=True).restored == 1
+    assert brain.check_stale().restored == 1
+    assert brain.get(record.id) == before
+    assert brain.check_stale().restored == 0
+    assert [each.kind for each in brain.audit(record.id)][-2:] == ["stale", "fresh"]
+    assert brain.doctor().ok
+
+
+def test_archived_records_do_not_teach_and_restored_ones_do_again(repository: Path, tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain.db") as memory:
+        memory.add_many(
+            [Episode(task_id="t", score=0.9, successes=["Read src/app.py before anything else."]) for _ in range(3)]
+        )
+        taught = memory.rules("t")
+        assert taught
+        content = (repository / "src/app.py").read_text()
+        write(repository, "src/app.py", "other")
+        assert memory.check_stale().archived == 3
+        assert memory.rules("t") == []
+        write(repository, "src/app.py", content)
+        assert memory.check_stale().restored == 3
+        assert memory.rules("t") == taught
+        assert memory.doctor().ok
+
+
+def test_what_somebody_archived_stays_so(brain: Memory, repository: Path) -> None:
+    (record,) = brain.browse()
+    brain.archive(record.id, "wrong")
+    write(repository, "src/app.py", "other")
+    assert brain.check_stale().archived == 0
+    git(repository, "checkout", "-q", "--", ".")
+    assert brain.check_stale().restored == 0
+    assert status_of(brain, record.id) == "archived"
+
+
+def test_what_was_replaced_meanwhile_stays_replaced(brain: Memory, repository: Path) -> None:
+    (record,) = brain.browse()
+    write(repository, "src/app.py", "other")
+    brain.check_stale()
+    better = brain.remember("better", "success", "conversation")
+    brain.supersede(record.id, better.id, "it was wrong anyway")
+    git(repository, "checkout", "-q", "--", ".")
+    assert brain.check_stale().restored == 0
+    assert status_of(brain, record.id) == "archived"
+
+
+def test_many_records_in_batches_and_a_bounded_report(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "PAGE_ROWS", 7)
+    monkeypatch.setattr(limits, "STALE_LISTED_MAX", 5)
+    with Memory(tmp_path / "brain.db") as memory:
+        memory.add_many([Fact(content=f"src/app.py {number}", fact_type="error") for number in range(40)])
+        memory.add_many([Fact(content=f"nothing {number}", fact_type="error") for number in range(40)])
+        write(repository, "src/app.py", "other")
+        seen: list[int] = []
+        report = memory.check_stale(progress=lambda done, _: seen.append(done))
+        assert (report.checked, report.stale, report.archived, report.files_changed, len(report.files)) == (40, 40, 40, 40, 5)
+        assert seen[-1] == 40
+        git(repository, "checkout", "-q", "--", ".")
+        assert memory.check_stale().restored == 40
+
+
+def test_a_merge_does_not_carry_it(brain: Memory, repository: Path, tmp_path: Path) -> None:
+    (record,) = brain.browse()
+    content = (repository / "src/app.py").read_text()
+    with Memory(tmp_path / "other.db") as other:
+        other.merge(brain)
+        write(repository, "src/app.py", "other")
+        brain.check_stale()
+        other.merge(brain)
+        assert status_of(other, record.id) == "hypothesis"
+        other.check_stale()
+        write(repository, "src/app.py", content)
+        brain.check_stale()
+        other.merge(brain)
+        assert status_of(other, record.id) == "archived"
+        assert other.doctor().ok
+
+
+def test_files_of_a_tree_follow(repository: Path, tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain") as memory:
+        memory.make_tree()
+        kept = memory.remember("src/app.py is slow", "learning", insight_type="fact")
+        assert kept.path is not None
+        content = (repository / "src/app.py").read_text()
+        write(repository, "src/app.py", "other")
+        assert memory.check_stale().archived == 1
+        assert not Path(kept.path).exists()
+        write(repository, "src/app.py", content)
+        assert memory.check_stale().restored == 1
+        assert memory.sync().absent == 0
+        assert status_of(memory, kept.id) == "hypothesis"
+        assert list((tmp_path / "brain").rglob(Path(kept.path).name))
+        assert memory.doctor().ok
+
+
+@pytest.mark.parametrize("repo", ["", "\0", 5, "/"])
+def test_a_repo_that_is_none(brain: Memory, repo: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        brain.check_stale(repo)
+
+
+# --- pure ---------------------------------------------------------------------------------------------------------
+
+paths = st.sampled_from(["a", "b", "c/d", "e"])
+hashes = st.sampled_from(["1" * 40, "2" * 40])
+
+
+@given(
+    st.lists(st.builds(RelatedFile, path=paths, hash=hashes | st.just("") | st.just("no sha")), max_size=5),
+    st.dictionaries(paths, st.none() | hashes),
+    st.dictionaries(paths, paths),
+)
+def test_what_is_told_is_so(related: list[RelatedFile], seen: dict[str, str | None], renames: dict[str, str]) -> None:
+    told = stale_files(related, seen, renames)
+    assert len(set(told)) == len(told)
+    for path, change, now in told:
+        then = {file.hash for file in related if file.path == path}
+        if change == "appeared":
+            assert "" in then
+            assert seen[path] is not None
+        elif change == "gone":
+            assert now is None
+            assert seen[path] is None
+            assert then != {""}
+        else:
+            assert now == path or (seen[path] is None and renames[path] == now)
+            assert seen[str(now)] is not None
+            assert change == "changed" or not {seen[str(now)], "no sha"}.isdisjoint(then)
+
+
+@given(st.lists(st.builds(RelatedFile, path=paths, hash=hashes), max_size=5, unique_by=lambda file: file.path))
+def test_nothing_is_told_of_files_that_are_what_they_were(related: list[RelatedFile]) -> None:
+    assert stale_files(related, {file.path: file.hash for file in related}, {}) == ()
+    assert stale_files(related, {}, {}) == ()
+    gone = stale_files(related, {file.path: None for file in related}, {})
+    assert [change.path for change in gone] == [file.path for file in related]
+    assert all(change.stale for change in gone)
+
+
+def test_another_case_of_the_letters_is_the_same_hash() -> None:
+    assert stale_files([RelatedFile(path="a", hash="A" * 40)], {"a": "a" * 40}, {}) == ()
+
+
+RECORD = "01890000-0000-7000-8000-000000000000"
+event_kinds = ["status", "superseded", "absent", "present", "stale", "fresh", "imported", "credited"]
+
+
+@st.composite
+def happenings(draw: st.DrawFn) -> Event:
+    kind = draw(st.sampled_from(event_kinds))
+    status = draw(st.sampled_from(STATUSES)) if kind == "status" else None
+    by = draw(st.sampled_from([BY_TREE, "user"]))
+    return Event(record_id=RECORD, kind=kind, at=at(draw(st.integers(0, 20))), by=by, status=status)
+
+
+envelopes = st.builds(Validation, status=st.sampled_from(STATUSES))
+
+
+@given(envelopes, st.lists(happenings(), max_size=12), st.randoms(use_true_random=False))
+def test_the_order_of_arrival_does_not_matter(envelope: Validation, events: list[Event], random: Any) -> None:
+    shuffled = list(events)
+    random.shuffle(shuffled)
+    assert effective_validation(envelope, events) == effective_validation(envelope, shuffled)
+    assert is_held_as_stale(envelope, events) == is_held_as_stale(envelope, shuffled)
+    if is_held_as_stale(envelope, events):
+        assert effective_validation(envelope, events).status == "archived"
+
+
+@given(envelopes, st.lists(happenings(), max_size=12))
+def test_fresh_takes_back_exactly_what_stale_did(envelope: Validation, events: list[Event]) -> None:
+    later = at(100)
+    before = effective_validation(envelope, events)
+    if is_held_as_stale(envelope, events):
+        return
+    stale = Event(record_id=RECORD, kind="stale", at=later, by="x")
+    fresh = Event(record_id=RECORD, kind="fresh", at=later + timedelta(seconds=1), by="x")
+    assert effective_validation(envelope, [*events, stale]).status == "archived"
+    assert effective_validation(envelope, [*events, stale, stale, fresh]) == before
+    verified = Event(record_id=RECORD, kind="status", at=later, by="x", status="verified", verified_by="compiler")
+    won = effective_validation(envelope, [*events, stale, verified.altered(at=later + timedelta(milliseconds=1)), fresh])
+    assert won.status == "verified"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "archived"),
+    [
+        (["stale", "absent", "fresh"], True),
+        (["stale", "absent", "fresh", "present"], False),
+        (["absent", "stale", "present"], True),
+        (["fresh", "present"], False),
+        (["stale", "superseded", "fresh"], True),
+        (["imported", "stale", "fresh"], False),
+    ],
+)
+def test_two_reasons_hold_independently(kinds: list[Any], archived: bool) -> None:
+    events = [Event(record_id=RECORD, kind=kind, at=at(number), by="x") for number, kind in enumerate(kinds)]
+    assert (effective_validation(Validation(), events).status == "archived") == archived
