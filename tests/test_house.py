@@ -30,6 +30,7 @@ LAYERS = [
         "mirroring",
         "tidying",
         "fix_history",
+        "feedback",
     },
     {"datasets"},
     {"doors"},
