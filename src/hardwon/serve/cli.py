@@ -32,6 +32,7 @@ from hardwon.model import Record
 from hardwon.recall.topology import Branch
 from hardwon.reports import Loaded
 from hardwon.serve import terminal
+from hardwon.serve.cli_hooks import hooks
 from hardwon.serve.terminal import Line, Look, shown, visible
 
 if TYPE_CHECKING:
@@ -157,6 +158,9 @@ def _options(
     ] = False,
 ) -> None:
     ctx.obj = _Chosen(memory, project)
+
+
+app.add_typer(hooks, name="hooks", rich_help_panel=CARE)
 
 
 # --- remember and recall ----------------------------------------------------------------------------------------------
