@@ -216,7 +216,7 @@ def test_the_help_groups_every_command() -> None:
     text = at_once("--help").stdout
     groups = re.findall(r"^([A-Z][\w ]+):\n((?:  .*\n)+)", text, re.MULTILINE)
     listed = [row.split()[0] for title, rows in groups if title != "Options" for row in rows.splitlines()]
-    assert sorted(listed) == sorted(COMMANDS)
+    assert sorted(listed) == sorted([*COMMANDS, "hooks"])
     titles = [title for title, _ in groups if title != "Options"]
     assert titles == ["Remember and recall", "See what is there", "Data sets", "Care"]
     assert "Exit codes: 0 all is well, 1 an error" in text
@@ -233,7 +233,7 @@ def test_every_command_explains_itself_and_is_documented(command: str) -> None:
 
 
 def test_every_page_of_commands_is_about_one_that_exists() -> None:
-    assert sorted(re.findall(r"^### (\w+)$", PAGE, re.MULTILINE)) == sorted(COMMANDS)
+    assert sorted(re.findall(r"^### (\w+)$", PAGE, re.MULTILINE)) == sorted([*COMMANDS, "hooks"])
 
 
 def keys_of(value: Any) -> set[str]:

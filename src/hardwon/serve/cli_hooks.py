@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -18,6 +18,7 @@ from hardwon import limits
 from hardwon.memory import Memory
 from hardwon.outside import git_hooks
 from hardwon.outside.git import Repository, last_commit, repository_root
+from hardwon.serve.terminal import visible
 
 
 class Target(StrEnum):
@@ -30,6 +31,8 @@ Into = Annotated[Target, typer.Argument(help="What they are hooks of.")]
 Shared = Annotated[bool, typer.Option("--shared", help="Also in a hooks folder that other repositories use.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
+_EXAMPLE: Final = "\b\nExamples:\n  hardwon hooks {}"
+
 hooks = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -39,26 +42,26 @@ hooks = typer.Typer(
 )
 
 
-@hooks.command()
+@hooks.command(epilog=_EXAMPLE.format("install"))
 def install(ctx: typer.Context, into: Into = Target.GIT, shared: Shared = False, as_json: Json = False) -> None:  # noqa: ARG001
     """Install them into this repository. Hooks that are there already keep running."""
     folder = git_hooks.folder_of_hooks(_root(), shared=shared)
     _tell(git_hooks.install(folder, _options(ctx)), as_json)
 
 
-@hooks.command()
+@hooks.command(epilog=_EXAMPLE.format("remove"))
 def remove(into: Into = Target.GIT, as_json: Json = False) -> None:  # noqa: ARG001
     """Remove them, and put back what was there before."""
     _tell(git_hooks.remove(git_hooks.folder_of_hooks(_root(), shared=True)), as_json)
 
 
-@hooks.command()
+@hooks.command(epilog=_EXAMPLE.format("status --json"))
 def status(into: Into = Target.GIT, as_json: Json = False) -> None:  # noqa: ARG001
     """Say which are installed."""
     _tell(git_hooks.status(git_hooks.folder_of_hooks(_root(), shared=True)), as_json)
 
 
-@hooks.command(hidden=True)
+@hooks.command(hidden=True, epilog=_EXAMPLE.format("run post-commit"))
 def run(ctx: typer.Context, name: str) -> None:
     """What an installed hook calls. It never fails, and never takes long."""
     alarm = threading.Timer(limits.HOOK_S_MAX, os._exit, (0,))  # whatever is under way is then as if it had never begun
@@ -109,9 +112,9 @@ def _root() -> Path:
 def _tell(found: Sequence[git_hooks.Hook], as_json: bool) -> None:
     if as_json:
         said = [{"name": each.name, "path": str(each.path), "state": each.state, "chained": each.chained} for each in found]
-        sys.stdout.write(json.dumps({"hooks": said}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({"hooks": said}) + "\n")
         return
     for each in found:
         also = f"; calls {each.path.name}{git_hooks.SAVED} first" if each.chained and each.state == "installed" else ""
         state = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}[each.state]
-        typer.echo(f"{each.name}: {state} ({each.path}{also})")
+        typer.echo(f"{each.name}: {state} ({visible(str(each.path))}{also})")
