@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import hardwon
@@ -73,12 +73,12 @@ class Project:
         return environment(PYTHONPATH=f"{SOURCE}{os.pathsep}{self._installed}", HARDWON_MEMORY=str(self.brain))
 
     def pytest(
-        self, *arguments: str, before: Callable[[], None] | None = None, **more: str
+        self, *arguments: str, before: Callable[[], None] | None = None, more: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-q", *arguments],
             cwd=self.folder,
-            env=self.environment | more,
+            env=self.environment | dict(more or {}),
             capture_output=True,
             text=True,
             check=False,

@@ -149,6 +149,29 @@ def test_what_came_from_elsewhere_or_from_a_source_that_is_rolled_back(bench: Be
     assert bench.run(passes=True).verified == [good.id]
 
 
+def test_runs_that_somebody_else_had_vouch_for_nothing(bench: Bench, tmp_path: Path) -> None:
+    bench.run(passes=False)
+    bench.memory.export(tmp_path / "records.jsonl")
+    with Memory(tmp_path / "other", clock=bench.clock) as other:
+        other.load(tmp_path / "records.jsonl")
+        claim = other.record_fact("test_session_expires: trust me.", "solution")
+        done = other.record_tests([RanTest(TEST, False)])
+        assert (len(done.passed), done.verified) == (1, [])
+        kept = other.get(claim.id)
+        assert kept is not None
+        assert kept.metadata.validation.status == "hypothesis"
+    bench.memory.rollback("pytest")
+    bench.solution()
+    assert bench.run(passes=True).verified == []
+
+
+def test_a_failure_that_was_archived_for_another_reason_is_still_known(bench: Bench) -> None:
+    (failure,) = bench.run(passes=False).failed
+    bench.memory.archive(failure, "a file changed")
+    tried = bench.solution()
+    assert bench.run(passes=True).verified == [tried.id]
+
+
 def test_when_it_was_tried(bench: Bench) -> None:
     bench.run(passes=False)
     long_ago = bench.solution()

@@ -99,18 +99,19 @@ def test_it_does_nothing_unless_it_is_asked_for(project: Project) -> None:
     assert loaded(done) == ["hardwon_pytest"], "autoloaded, and nothing else came with it"
     assert done.returncode == 1
     assert not project.brain.exists()
-    done = project.pytest("-p", "no:hardwon", HARDWON_PYTEST="1")
+    done = project.pytest("-p", "no:hardwon", more={"HARDWON_PYTEST": "1"})
     assert loaded(done) == []
     assert done.returncode == 1
     assert not project.brain.exists()
 
 
-@pytest.mark.parametrize("way", ["option", "configuration", "environment", "addopts"])
+@pytest.mark.parametrize("way", ["option", "configuration", "environment", "addopts", "without autoload"])
 def test_each_way_to_ask_for_it(project: Project, way: str) -> None:
     if way in ("configuration", "addopts"):
         project.write("pytest.ini", f"[pytest]\n{'hardwon = true' if way == 'configuration' else 'addopts = -p hardwon'}\n")
     arguments = ["--hardwon", "--hardwon-memory=elsewhere", "--hardwon-project=mine"] if way == "option" else []
-    done = project.pytest(*arguments, HARDWON_PYTEST="on" if way == "environment" else "0")
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p hardwon"} if way == "without autoload" else {}
+    done = project.pytest(*arguments, more=alone | {"HARDWON_PYTEST": "on" if way == "environment" else "0"})
     assert said(done) == ["hardwon: 1 failure recorded"]
     if way == "option":
         with Memory(project.folder / "elsewhere", "mine") as memory:

@@ -113,17 +113,17 @@ def record_tests(
 ) -> TestFeedback:
     """Nothing is written, and nobody waits, where nothing changed."""
     hashes: dict[str, str] = {}
-    plan = _plan(desk, ran, hashes)
+    plan = _plan(desk, ran, hashes, at)
     if plan.is_empty:
         return TestFeedback([], [], [], len(plan.still))
     run = _Run(run_id, task, started, at)
     with desk.store.write() as writer:
-        return _written(desk, writer, _plan(desk, ran, hashes), run)  # again: others may have written in between
+        return _written(desk, writer, _plan(desk, ran, hashes, at), run)  # again: others may have written in between
 
 
-def _plan(desk: Desk, ran: Sequence[RanTest], hashes: dict[str, str]) -> _Plan:
+def _plan(desk: Desk, ran: Sequence[RanTest], hashes: dict[str, str], at: datetime) -> _Plan:
     known = results(desk.store, desk.project)
-    newest_us = _newest_other_us(desk.store, desk.project)
+    newest_us = _newest_other_us(desk.store, desk.project, at)
     failing, passing, still = [], [], []
     for test in _most_telling(ran, known):
         if test.node_id not in hashes:
@@ -150,8 +150,9 @@ def _most_telling(ran: Sequence[RanTest], known: Mapping[str, Result]) -> list[R
     return failed[: limits.TEST_FAILURES_MAX]
 
 
-def _newest_other_us(store: Store, project: str) -> int:
-    newest = store.page(project, Filters(), None, _NEWEST)
+def _newest_other_us(store: Store, project: str, at: datetime) -> int:
+    """When something was last recorded that is no result of a test; what claims to be of the future was not."""
+    newest = store.page(project, Filters(until=at), None, _NEWEST)
     return max((found.at_us for found in newest if not _is_result(found)), default=0)
 
 
@@ -186,7 +187,10 @@ def _supersede(desk: Desk, writer: Writer, old_id: str, fact: Fact, at: datetime
 
 
 def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) -> list[Said]:
-    """What may have led to any of the passes, the newest first; never what came from a source that was rolled back."""
+    """What may have led to any of the passes, the newest first; never what came from a source that was rolled back. Where the
+    tests are such a source, their passes say nothing."""
+    if PYTEST in desk.store.rolled_back(desk.project):
+        return []
     started_us = to_us(run.started)
     since = max(0, min(before.at_us for _, before in passing), started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US)
     asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
@@ -204,6 +208,8 @@ def _vouched(
     run: _Run,
 ) -> list[str]:
     """What this pass vouches for: never what has to do with a test that fails in the same run."""
+    if came_from_elsewhere(writer.events_of(desk.project, before.record_id)):
+        return []  # it did not fail here
     now = result_of(fact)
     same = now is not None and before.same_test_as(now)
     chosen = []
@@ -307,7 +313,7 @@ def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by:
     asked = Filters(status="verified", since=oldest)
     page = store.page(project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
     vouched = [_said(record) for record in readable(page) if _is_of_commit(record, commit)]
-    if not vouched:
+    if not vouched or PYTEST in store.rolled_back(project):
         return []
     published: list[str] = []
     with store.write() as writer:
@@ -350,9 +356,13 @@ def _holds(commit: Commit, record: Record, tests: Sequence[Result]) -> bool:
 
 
 def results(store: Store, project: str) -> dict[str, Result]:
-    """How each test that ever failed stands, whatever became of the record that tells it."""
+    """How each test that ever failed stands: from what is believed now, and from the newest whatever became of it, because a
+    record may have been archived for other reasons than that its test ran again."""
     asked = Filters(kind="fact", author=PYTEST, tag=PYTEST)
-    return newest_results(readable(store.page(project, asked, None, limits.TESTS_REMEMBERED_MAX)))
+    found = store.page(project, asked.altered(status="hypothesis"), None, limits.TESTS_REMEMBERED_MAX)
+    known = {each.id for each in found}
+    newest = [each for each in store.page(project, asked, None, limits.TEST_FAILURES_MAX) if each.id not in known]
+    return newest_results(readable(sorted([*found, *newest], key=lambda each: (each.at_us, each.id), reverse=True)))
 
 
 def _said(record: AnyRecord) -> Said:

@@ -559,7 +559,7 @@ TEST_FAILURES_MAX: Final = 200
 """Failing tests of one run that are recorded, those that are known first. When more fail at once, one cause breaks them all."""
 
 TESTS_REMEMBERED_MAX: Final = 2_000
-"""The newest results of tests that are read to tell how each test stands: a tenth of a second."""
+"""Tests that ever failed and whose standing is read, those that ran last. More are no longer told in a moment."""
 
 ATTEMPTS_CONSIDERED_MAX: Final = 500
 """The newest records that may have led to a pass, or to a commit. Between two runs of a test an agent records a handful."""

@@ -920,7 +920,9 @@ class Memory:
         desk = feedback.Desk(
             self._store, self.project, root, self._head(), partial(self._prepare, head=self._head()), self._append
         )
-        return feedback.record_tests(desk, given, intake.text("run_id", run), task, started or at, at)
+        done = feedback.record_tests(desk, given, intake.text("run_id", run), task, started or at, at)
+        self._follow_in_tree()
+        return done
 
     def failing_tests(self) -> list[str]:
         """The tests that failed when they last ran, as far as runs were recorded."""

@@ -47,20 +47,30 @@ def record(
         if not failed and not location.exists():  # a pass alone makes no memory
             return Recorded("", str(location), True)
         named = _Names(root, repository_root(Path(folder)) or root)
-        ran = [RanTest(named(each), False) for each in passed]
-        ran += [_failure(each, where, report, Path(folder), named) for each, (where, report) in failed.items()]
         with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
+            told = _most_telling(failed, named, opened)
+            ran = [RanTest(named(each), False) for each in passed]
+            ran += [_failure(each, *failed[each], Path(folder), named) for each in told]
             began = datetime.fromtimestamp(started, UTC)
             done = opened.record_tests(ran, f"pytest-{new_id()}", task=task, started=began)
             all_pass = not failed and not opened.failing_tests()
     parts = [
         f"{_counted(len(done.failed), 'failure')} recorded" if done.failed else "",
+        f"{_counted(len(failed) - len(told), 'failure')} left out" if len(told) < len(failed) else "",
         f"{_counted(done.unchanged, 'test')} failing as before" if done.unchanged else "",
         f"{_counted(len(done.passed), 'test')} passing again" if done.passed else "",
         f"{_counted(len(done.verified), 'record')} verified" if done.verified else "",
     ]
     said = ", ".join(filter(None, parts))
     return Recorded(f"hardwon: {said}" if said else "", str(location), all_pass)
+
+
+def _most_telling(failed: Mapping[str, Any], named: _Names, memory: Memory) -> list[str]:
+    """Where very many failed, those that are known to, then the first ones: to make a report of each takes its time."""
+    if len(failed) <= limits.TEST_FAILURES_MAX:
+        return list(failed)
+    known = {*memory.failing_tests()}
+    return sorted(failed, key=lambda each: named(each) not in known)[: limits.TEST_FAILURES_MAX]
 
 
 @contextmanager
