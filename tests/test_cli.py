@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
 import shlex
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
 
 import hardwon
+from command_line import COMMANDS, EXAMPLES, PAGE, answered, at_once, hardwon_does, keys_of, on_a_terminal, section_of, settle
 from hardwon import Memory
-from hardwon.serve.cli import app
+from hardwon.doors.fixes import AIMemory
 from hardwon.serve.terminal import size_text
 
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "cli.md").read_text()
-COMMANDS = [str(command.name) for command in app.registered_commands]
-EXAMPLES = [
-    (str(command.name), line.strip())
-    for command in app.registered_commands
-    for line in str(command.epilog).splitlines()
-    if line.strip().startswith("hardwon ")
-]
-FIRST = ("remember", "sync", "generate")
+FIRST = ("remember", "sync", "generate", "backup")
 """Their examples make what those of the others read."""
 
 FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
@@ -42,61 +28,7 @@ FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type",
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HARDWON_MEMORY", "brain")
-    for name in ("HARDWON_PROJECT", "NO_COLOR", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def hardwon_does(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hardwon.serve.cli", *arguments],
-        input=stdin,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def at_once(*arguments: str, stdin: str | None = None) -> Result:
-    """The same without a process of its own."""
-    return CliRunner().invoke(app, list(arguments), input=stdin, prog_name="hardwon")
-
-
-def answered(*arguments: str) -> Any:
-    done = at_once(*arguments, "--json")
-    assert (done.exit_code, done.stderr) == (0, ""), done.output
-    return json.loads(done.stdout)
-
-
-def on_a_terminal(*arguments: str, **environment: str) -> str:
-    """What the command shows when both of its outputs are a terminal of 100 columns."""
-    ours, theirs = pty.openpty()
-    shown = bytearray()
-
-    def read() -> None:
-        try:
-            while data := os.read(ours, 65536):
-                shown.extend(data)
-        except OSError:  # the other side is closed
-            pass
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    done = subprocess.run(
-        [sys.executable, "-m", "hardwon.serve.cli", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
-        check=False,
-    )
-    os.close(theirs)
-    reader.join(timeout=30)
-    os.close(ours)
-    assert done.returncode == 0, shown.decode()
-    return shown.decode()
+    settle(tmp_path, monkeypatch)
 
 
 # --- the main paths, as processes -------------------------------------------------------------------------------------
@@ -214,17 +146,24 @@ def test_an_output_that_cannot_show_blocks_gets_ascii() -> None:
 
 def test_the_help_groups_every_command() -> None:
     text = at_once("--help").stdout
-    groups = re.findall(r"^([A-Z][\w ]+):\n((?:  .*\n)+)", text, re.MULTILINE)
+    groups = re.findall(r"^([A-Z][\w. ]+):\n((?:  .*\n)+)", text, re.MULTILINE)
     listed = [row.split()[0] for title, rows in groups if title != "Options" for row in rows.splitlines()]
-    assert sorted(listed) == sorted([*COMMANDS, "hooks"])
+    assert sorted(listed) == sorted({name.split()[0] for name in COMMANDS})
     titles = [title for title, _ in groups if title != "Options"]
-    assert titles == ["Remember and recall", "See what is there", "Data sets", "Care"]
+    assert titles == [
+        "Remember and recall",
+        "See what is there",
+        "Fixes",
+        "Data sets",
+        "Care",
+        "For scripts written for memory.sh",
+    ]
     assert "Exit codes: 0 all is well, 1 an error" in text
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself_and_is_documented(command: str) -> None:
-    done = at_once(command, "--help")
+    done = at_once(*command.split(), "--help")
     assert done.exit_code == 0
     assert "Examples:\n" in done.stdout
     section = section_of(command)
@@ -233,13 +172,7 @@ def test_every_command_explains_itself_and_is_documented(command: str) -> None:
 
 
 def test_every_page_of_commands_is_about_one_that_exists() -> None:
-    assert sorted(re.findall(r"^### (\w+)$", PAGE, re.MULTILINE)) == sorted([*COMMANDS, "hooks"])
-
-
-def keys_of(value: Any) -> set[str]:
-    if isinstance(value, list):
-        return set().union(*map(keys_of, value))
-    return set(value) if isinstance(value, Mapping) else set()
+    assert sorted(re.findall(r"^### ([\w-]+)$", PAGE, re.MULTILINE)) == sorted({name.split()[0] for name in COMMANDS})
 
 
 def fill() -> None:
@@ -289,7 +222,7 @@ def test_a_memory_gets_a_tree_that_follows_its_files() -> None:
     files = sorted(Path("brain").rglob("*.json"))
     assert len(files) == 16
     files[0].write_text("{ not JSON")
-    found = answered_with_complaints("sync")
+    found = answered("sync", complaints=True)
     assert list(found["left"]) == [str(files[0].relative_to("brain"))]
     told = at_once("sync")
     assert told.exit_code == 0
@@ -386,19 +319,18 @@ def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
 
 def test_the_examples_of_the_help_work() -> None:
     ran = []
+    with Memory("brain") as memory:
+        decision = memory.rollback("somebody").id
+    subprocess.run(["git", "init", "-q"], check=True)
+    AIMemory("AIMemory").record_fix_attempt({"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0)
     for command in sorted(COMMANDS, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)):
         for owner, example in EXAMPLES:
             if owner == command:
-                done = at_once(*shlex.split(example)[1:])
+                said = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", decision, example)
+                done = at_once(*shlex.split(said)[1:])
                 assert done.exit_code == 0, f"{example}: {done.output}"
                 ran.append(command)
     assert set(ran) == set(COMMANDS)
-
-
-def answered_with_complaints(*arguments: str) -> Any:
-    done = at_once(*arguments, "--json")
-    assert done.exit_code == 0
-    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(
@@ -427,12 +359,6 @@ def test_every_key_of_the_json_is_documented(command: str) -> None:
     documented = set(re.findall(r"`(\w+)`", section_of(name).partition("JSON")[2]))
     assert keys_of(found)
     assert keys_of(found) <= documented
-
-
-def section_of(command: str) -> str:
-    found = re.search(rf"^### {command}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
-    assert found, f"docs/cli.md has no section on {command}"
-    return found.group(1)
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
@@ -523,7 +449,7 @@ WORDS = st.text(alphabet=st.characters(exclude_characters="\0/", exclude_categor
 @given(st.sampled_from(COMMANDS), st.lists(WORDS, max_size=5))
 @settings(max_examples=200)
 def test_no_argument_makes_a_traceback(command: str, words: list[str]) -> None:
-    done = at_once(command, *words)
+    done = at_once(*command.split(), *words)
     assert done.exit_code in (0, 1, 2), (done.exception, done.output)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
 

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import answered, at_once
 from hardwon import Memory
 from hardwon.feedback import RanTest
 from hardwon.model import Record
 from hardwon.outside import git_hooks
 from hardwon.outside.git import Repository, last_commit
-from hardwon.serve.cli import app
 from little_projects import RIGHT, SOURCE, WRONG, Project, git
 
 TEST = "tests/test_calc.py::test_addition"
@@ -36,7 +35,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def hooks(*arguments: str, code: int = 0) -> str:
-    done = CliRunner().invoke(app, ["hooks", *arguments], prog_name="hardwon")
+    done = at_once("hooks", *arguments)
     assert done.exit_code == code, done.output
     return done.output
 
@@ -82,7 +81,8 @@ def test_install_status_and_remove(project: Project) -> None:
     assert shlex.quote(sys.executable) in first
     assert "installed" in hooks("install", "git")
     assert hook.read_text() == first
-    assert '"state": "installed", "chained": false' in hooks("status", "--json")
+    told = {"name": "post-commit", "path": str(hook), "state": "installed", "chained": False}
+    assert answered("hooks", "status") == {"hooks": [told]}
     assert subprocess.run(["sh", "-n", hook], check=False).returncode == 0
     assert "not installed" in hooks("remove")
     assert "not installed" in hooks("remove")

@@ -27,6 +27,7 @@ LAYERS = [
         "knowledge",
         "consolidating",
         "recalling",
+        "fixing",
         "mirroring",
         "tidying",
         "fix_history",

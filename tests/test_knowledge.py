@@ -43,6 +43,18 @@ def test_an_empty_memory_knows_nothing_and_says_so(memory: Memory) -> None:
     assert memory.odds(tool="web_search").p_success == 0.5
 
 
+def test_many_strategies_that_are_equally_likely_are_ranked_like_few(memory: Memory) -> None:
+    for number in range(30):
+        memory.record_fix({"model": f"m{number % 2}", "issue_type": "T"}, True, number < 25, "", [f"way {number}"])
+    memory.record_fix({"model": "m0", "issue_type": "T"}, True, True, "", ["way 3"])
+    ranked = [strategy.fix_commands[0] for strategy in memory.strategies("T", limit=100)]
+    newest_first = [f"way {number}" for number in range(29, -1, -1) if number != 3]
+    assert ranked == ["way 3", *newest_first[5:], *newest_first[:5]], "the likeliest, then the newest"
+    assert [strategy.fix_commands[0] for strategy in memory.strategies("T", limit=3)] == ranked[:3]
+    of_model = [strategy.fix_commands[0] for strategy in memory.model_insights("m1").effective_fixes]
+    assert of_model == [f"way {number}" for number in range(23, 4, -2)]
+
+
 def test_applied_and_verified_keep_their_own_names(memory: Memory) -> None:
     for applied, verified in ((True, True), (True, False), (True, False), (False, True), (False, False)):
         memory.record_fix({"model": "m", "issue_type": "TIMEOUT"}, applied, verified)

@@ -325,8 +325,9 @@ def test_a_context_says_what_matters(memory: Memory) -> None:
     for expected in (
         "[WORKS] Read the log first [3 episodes, agent?]",
         "mean score on triage: 0.90",
-        "TIMEOUT: ollama pull x [worked 3 of 3 times, p =",
-        "TIMEOUT: sleep 1 [worked 0 of 3 times, p =",
+        "m: 6 attempts, 3 verified, p = 0.50; common issues: TIMEOUT (6) [agent?]",
+        "this very issue: ollama pull x [worked 3 of 3 times, p =",
+        "did not work, 3 of 3 times; do not repeat: sleep 1 [agent?]",
         "count the users -> SELECT count(*) FROM users [agent?]",
         "failure: Users without an id are guests [bob?]",
         "data, not instructions",

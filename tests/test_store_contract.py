@@ -203,7 +203,8 @@ class TestKnowledge:
         assert not any((store.tallies_of_item("p", "works", "t", "x"), store.most_counted("p", "works", 10)))
         assert not any((store.vouched_items("p"), store.rolled_back("p")))
         assert not any((store.by_key("p", ["signature:x"], EVERYTHING, 10), store.decisions("p", ACTIONS, None, 10)))
-        assert store.untrue_tallies("p") == 0
+        assert not any((store.totals("p", "works", 10), store.day_totals("p", "works", 10, 0)))
+        assert (store.untrue_tallies("p"), store.distinct_keys("p", "works"), store.count("p", EVERYTHING)) == (0, 0, 0)
         with store.write() as writer:
             assert writer.known_keys("p", ["x"], STATUSES) == set()
             assert writer.state("p", "n") == 0
@@ -227,6 +228,50 @@ class TestKnowledge:
         assert sum(sum(daily.levels) for daily in store.daily("p", "works", "t")) == 3
         assert store.most_counted("p", "works", 5) == ["t"]
         assert store.tallies("other", "works", "t", 10) == []
+
+    def test_totals_are_added_up_over_days_and_authors(self, store: Store) -> None:
+        day_s, today = DAY_US // 1_000_000, to_us(at(0)) // DAY_US
+        counted = [("t", "a", 2, 0, "ann"), ("t", "a", 2, day_s, "bob"), ("t", "a", 7, day_s, "ann"), ("t", "b", 1, 0, "ann")]
+        counted += [("u", "c", 3, day_s, "bob"), ("u", "c", 3, day_s, "eve"), ("u", "c", 3, 0, "bob")]
+        nameless = taught("v", "d", 0, author="bob")._replace(lessons=(Lesson("works", "", rule_key("d"), 0, 0),))
+        metadata = Metadata(project_id="p", validation=Validation(status="verified"))
+        decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
+        with store.write() as writer:
+            writer.append([taught(task, item, level, seconds, author=by) for task, item, level, seconds, by in counted])
+            writer.append([decision, nameless])
+
+        def shown(levels: tuple[int, ...]) -> dict[int, int]:
+            return {level: times for level, times in enumerate(levels) if times}
+
+        found = [(total.key, total.item, shown(total.levels)) for total in store.totals("p", "works", 10)]
+        assert found == [
+            ("t", rule_key("a"), {2: 2, 7: 1}),
+            ("u", rule_key("c"), {3: 2}),
+            ("", rule_key("d"), {0: 1}),
+            ("t", rule_key("b"), {1: 1}),
+        ], "those counted most first"
+        assert store.totals("p", "works", 1) == store.totals("p", "works", 10)[:1]
+        later = [(total.key, sum(total.levels)) for total in store.totals("p", "works", 10, today + 1)]
+        assert later == [("t", 2), ("u", 1)]
+        by_day = [(each.key, each.day - today, shown(each.levels)) for each in store.day_totals("p", "works", 10, today)]
+        assert by_day == [("", 0, {0: 1}), ("t", 0, {1: 1, 2: 1}), ("t", 1, {2: 1, 7: 1}), ("u", 0, {3: 1}), ("u", 1, {3: 1})]
+        assert [(each.key, each.day - today) for each in store.day_totals("p", "works", 1, today + 1)] == [("t", 1)]
+        assert [each.item for each in store.daily("p", "works", "t", 1)] == [rule_key("a")] * 2, "all days of an item or none"
+        assert store.daily("p", "works", "t", 2) == store.daily("p", "works", "t")
+        assert (store.distinct_keys("p", "works"), store.distinct_keys("other", "works")) == (2, 0), "the empty key is none"
+
+    def test_the_newest_of_each_tally(self, store: Store) -> None:
+        rows = [taught("t", "x", 1, seconds, author=author) for seconds, author in ((1, "ann"), (5, "ann"), (3, "bob"))]
+        rows = [row._replace(lessons=(Lesson("works", "t", item, 1, 0),)) for row, item in zip(rows, "aab", strict=True)]
+        other = taught("t", "x", 1, 9)._replace(lessons=(Lesson("works", "t", "a%", 1, 0),))
+        with store.write() as writer:
+            writer.append([*rows, other])
+        newest = [(row.at_us, row.id) for row in (other, rows[1], rows[2])]
+        assert store.newest_taught("p", "works", "t", "", 10) == newest
+        assert store.newest_taught("p", "works", "t", "", 1) == newest[:1]
+        assert store.newest_taught("p", "works", "t", "a", 10) == newest[:2]
+        assert store.newest_taught("p", "works", "t", "a%", 10) == newest[:1]
+        assert not any((store.newest_taught("p", "works", "t", "c", 10), store.newest_taught("p", "works", "u", "", 10)))
 
     def test_a_status_changes_what_counts(self, store: Store) -> None:
         older, newer = taught("t", "a", 2, 5), taught("t", "a", 2, 7)
@@ -288,6 +333,8 @@ class TestKnowledge:
         assert len(store.last_arrived("p", 1)) == 1
         assert [stored.id for stored in store.page("p", EVERYTHING, None, 10, trusted=True)] == [late.id, early.id]
         assert len(store.page("p", EVERYTHING, None, 10)) == 4
+        assert (store.count("p", EVERYTHING), store.count("p", EVERYTHING, trusted=True)) == (4, 2)
+        assert store.count("p", Filters(since=at(100), kind="episode"), trusted=True) == 1
 
     def test_decisions_of_a_task_come_with_those_of_the_project(self, store: Store) -> None:
         metadata = Metadata(project_id="p")

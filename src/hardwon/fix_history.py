@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.fields import parse_time
 from hardwon.intake import whole_number
-from hardwon.learn.fix_rows import FixRow
+from hardwon.learn.fix_rows import FixRow, text_of
 from hardwon.learn.lessons import signature_keys
 from hardwon.model import Issue
 from hardwon.recall.filters import Filters
@@ -57,7 +58,7 @@ class FixHistory:
     def recent(self, since: datetime | str | None = None, limit: int = 100, model: str | None = None) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
         limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        conditions, values = ["timestamp >= ?"], ["" if since is None else _text(parse_time(since))]
+        conditions, values = ["timestamp >= ?"], ["" if since is None else text_of(_time(since))]
         if model is not None:
             conditions.append("model_name = ?")
             values.append(model)
@@ -75,5 +76,8 @@ class FixHistory:
             return tables.learned()
 
 
-def _text(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="microseconds")
+def _time(given: datetime | str) -> datetime:
+    try:
+        return parse_time(given)
+    except ValueError as error:
+        raise InvalidInputError.one("since", given, f"a time with a zone ({error})") from None

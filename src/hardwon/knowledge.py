@@ -4,20 +4,25 @@ for what is shown."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.fields import from_us, is_derived
+from hardwon.fields import TIME_US_MAX, from_us, is_derived, to_us
 from hardwon.learn.adopted import TRAINING_MEMORY, Told, adopted_card, adopted_text, cards_of, rules_of, told_by
+from hardwon.learn.choosing import Choices, TriedIn, choices
 from hardwon.learn.compare import Scored
-from hardwon.learn.confidence import FixCounts, Odds, Share, fix_odds, tool_odds
+from hardwon.learn.confidence import FixCounts, Odds, Share, Shares, fix_odds, tool_odds
 from hardwon.learn.consolidation import merged_items
 from hardwon.learn.failures import error_core, failure_hash
+from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, days_between, issue_trends
 from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, adopted_key, rule_key, signature_keys
 from hardwon.learn.patterns import (
+    Did,
+    ModelHistory,
     ModelInsights,
     Pattern,
     PatternKind,
@@ -26,6 +31,7 @@ from hardwon.learn.patterns import (
     Strategy,
     TemporalPattern,
     common_issues,
+    equally_likely,
     p_helped,
     pattern_name,
     performance_notes,
@@ -62,6 +68,7 @@ from hardwon.model import (
     Action,
     Adopted,
     AnyRecord,
+    Cleaned,
     Decision,
     Episode,
     Fix,
@@ -84,6 +91,8 @@ RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
 _CONSIDERED: Final = 4  # times as many lessons as are shown: for those that a source has no room left for
 _ADOPTED_CONSIDERED: Final = 10  # times as many adopted records as are read: so that no source hides the others
 
+_LOOKED_UP_ONE_BY_ONE: Final = 10  # of more at once, all are read together
+
 _TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
 _PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (("exact", "signature"), ("type", "type"))
 
@@ -98,6 +107,7 @@ class Knowledge:
         self.today = today
         self._records: dict[str, AnyRecord | None] = {}
         self._counts: dict[tuple[str, str], list[Daily]] = {}
+        self._shared: dict[tuple[str, str], Shares] = {}
         self._weighed: dict[str, list[Weighed]] = {}
         self._told: dict[str, Told] | None = None
         self._episodes: dict[str, list[Episode]] = {}
@@ -109,6 +119,12 @@ class Knowledge:
         if (scope, key) not in self._counts:
             self._counts[scope, key] = self._store.daily(self._project, scope, key)
         return self._counts[scope, key]
+
+    def _shares(self, scope: str, key: str) -> Shares:
+        """The same, added up once."""
+        if (scope, key) not in self._shared:
+            self._shared[scope, key] = Shares.added_up(self._store.shares(self._project, scope, key, self.today))
+        return self._shared[scope, key]
 
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self._project, scope, key, limits.ITEMS_CONSIDERED_MAX)
@@ -138,18 +154,19 @@ class Knowledge:
         of_subject = of_signature = None
         if issue:
             model, issue_type = issue.model, issue.issue_type
-            of_signature = self.daily("fix.signature", generate_issue_signature(issue))
+            of_signature = self._shares("fix.signature", generate_issue_signature(issue))
             subject = issue_subject(issue)
-            of_subject = self.daily("fix.subject", subject) if subject else None
-        of_model = None if model is None else self.daily("fix.model", model)
+            of_subject = self._shares("fix.subject", subject) if subject else None
+        of_model = None if model is None else self._shares("fix.model", model)
         types = {} if issue_type is None else {issue_type: 1}
-        for counted in (*(of_model or ()), *(of_subject or ())):
-            name = counted.item.partition(BETWEEN_NAMES)[0]
-            types[name] = types.get(name, 0) + sum(counted.levels)
+        for shares in filter(None, (of_model, of_subject)):
+            for item, share in shares.items.items():
+                name = item.partition(BETWEEN_NAMES)[0]
+                types[name] = types.get(name, 0) + share.attempts
         most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))[: limits.ISSUE_TYPES_TESTED_MAX]
         counts = FixCounts(
-            everything=self.daily("fix", ""),
-            types={name: self.daily("fix.type", name) for name in most},
+            everything=self._shares("fix", ""),
+            types={name: self._shares("fix.type", name) for name in most},
             issue_type=issue_type,
             model=of_model,
             subject=of_subject,
@@ -167,43 +184,103 @@ class Knowledge:
         self, scope: str, key: str, usual_p: float, limit: int, *, issue_type: str | None = None, successful: bool = False
     ) -> list[Strategy]:
         """Ranked; of a model, whose items name an issue type as well, those of one type or of all."""
-        found = self._store.tallies(self._project, f"strategy.{scope}", key, limits.ITEMS_CONSIDERED_MAX)
-        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in found)
-        same = gather(tally._replace(item=strategy) for (about, _, strategy), tally in named if issue_type in (None, about))
-        ranked: Iterable[RankedStrategy] = rank_strategies(same.values(), usual_p, self.today)
-        if successful:
-            ranked = (each for each in ranked if each.share.verified)
-        return list(islice(filter(None, map(self._worded_strategy, ranked)), limit))
+        ranked = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
+        return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
-    def _worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
-        fix = self._first(ranked.support.spokesmen, _fix_of)
-        return strategy_from(ranked, fix) if fix else None
+    def _ranked_strategies(
+        self, scope: str, key: str, usual_p: float, issue_type: str | None, *, successful: bool
+    ) -> Iterator[RankedStrategy]:
+        """As `rank_strategies` has them. Who used a strategy, and when, is only looked up for those that somebody wants."""
+        shares: dict[str, Share] = {}
+        items: dict[str, list[str]] = {}
+        sums = self._store.shares(self._project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX)
+        for item, share in sums:
+            about, between, strategy = item.rpartition(BETWEEN_NAMES)
+            if not between or issue_type in (None, about):
+                shares.setdefault(strategy, Share()).include(share)
+                items.setdefault(strategy, []).append(item)
+        tried: dict[str, Support] = {}
+        wanted = {strategy: share for strategy, share in shares.items() if share.verified or not successful}
+        for strategies in equally_likely(wanted, usual_p):
+            if not tried and len(strategies) > _LOOKED_UP_ONE_BY_ONE:
+                tried = self._tried(scope, key, issue_type)
+            supports = [tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each]) for each in strategies]
+            yield from rank_strategies(supports, usual_p, self.today)
+
+    def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Support:
+        support = Support(strategy)
+        for item in items:
+            for tally in self._store.tallies_of_item(self._project, scope, key, item):
+                support.add(tally)
+        return support
+
+    def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Support]:
+        """What was done about an issue type, by a model's name or by a signature, by strategy."""
+        found = self._all(f"strategy.{scope}", key)
+        if scope != "model":
+            return gather(found)
+        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in found)
+        return gather(tally._replace(item=strategy) for (about, _, strategy), tally in named if issue_type in (None, about))
+
+    def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
+        """In the words of a fix that used it; None where none can be read."""
+        did = self._first(ranked.support.spokesmen, _did)
+        return strategy_from(ranked, did) if did else None
+
+    def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
+        """What worked for an issue or its like, and what is not to be repeated, without texts."""
+        tried = TriedIn(
+            signature=self._tried("signature", generate_issue_signature(issue)),
+            model=self._tried("model", issue.model, issue.issue_type) if issue.model else {},
+            type=self._tried("type", issue.issue_type),
+        )
+        return choices(tried, self.fix_odds(issue, None, None, fixer).p_success, self.today) if any(tried) else Choices([], [])
+
+    def model_history(self, name: str, fixer: str | None) -> ModelHistory | None:
+        """How fixes of a model went so far; None where there were none. An issue type that a single source came up with, where
+        there are several, is not among its issues: what it is called are that source's words alone."""
+        whole = self._shares("fix.model", name).whole
+        by_type = gather(tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0]) for tally in self._all("fix.model", name))
+        if not by_type:
+            return None
+        sources = sorted({author for support in by_type.values() for author in support.authors})
+        heard = {each.item: each.records for each in by_type.values() if len(sources) == 1 or each.only_source is None}
+        issues = sorted(heard.items(), key=lambda pair: (-pair[1], pair[0]))[: limits.ISSUES_OF_MODEL_MAX]
+        elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
+        return ModelHistory(
+            model_name=name,
+            attempts=whole.attempts,
+            verified=whole.verified,
+            p_success=self.fix_odds(None, name, None, fixer).p_success,
+            issues=tuple(issues),
+            notes=tuple(performance_notes(name, self.daily("fix.model", name), elsewhere, self.today)),
+            sources=tuple(sources),
+            vouched=sum(support.vouched for support in by_type.values()),
+        )
 
     def patterns(self, limit: int) -> list[Pattern]:
         """The most frequent are found first, then each is looked into."""
-        found: list[tuple[PatternKind, str, dict[str, Support]]] = [
-            (kind, key, self._supports(f"fix.{scope}", key))
+        found: list[tuple[PatternKind, str, str, Share]] = [
+            (kind, key, "", self._shares(f"fix.{scope}", key).whole)
             for kind, scope in _PATTERN_SCOPES
             for key in self._store.most_counted(self._project, f"fix.{scope}", limit)
         ]
         for model in self._store.most_counted(self._project, "fix.model", limit):
-            by_type: dict[str, list[Tally]] = {}
-            for tally in self._all("fix.model", model):
-                by_type.setdefault(tally.item.partition(BETWEEN_NAMES)[0], []).append(tally)
-            found += [("model", model, gather(tallies)) for _, tallies in sorted(by_type.items())]
-        found.sort(key=lambda each: (-sum(support.records for support in each[2].values()), each[0], each[1]))
+            shares = self._shares("fix.model", model)
+            starts = sorted({item.partition(BETWEEN_NAMES)[0] + BETWEEN_NAMES for item in shares.items})
+            found += [("model", model, start, shares.beginning(start)) for start in starts]
+        found.sort(key=lambda each: (-each[3].attempts, each[0], each[1]))
         return list(islice(filter(None, (self._pattern(*each) for each in found)), limit))
 
-    def _pattern(self, kind: PatternKind, key: str, supports: Mapping[str, Support]) -> Pattern | None:
-        newest = sorted((pair for support in supports.values() for pair in support.newest), reverse=True)
-        fix = self._first((record_id for _, record_id in newest[: limits.EVIDENCE_SHOWN_MAX]), _fix_of)
+    def _pattern(self, kind: PatternKind, key: str, item_start: str, counted: Share) -> Pattern | None:
+        scope = {"exact": "signature", "model": "model", "type": "type"}[kind]
+        newest = self._store.newest_taught(self._project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX)
+        fix = self._first((record_id for _, record_id in newest), _fix_of)
         if fix is None:
             return None
         issue, model = fix.issue, None if kind == "type" else fix.issue.model
         odds = self.fix_odds(issue if kind == "exact" else None, model, issue.issue_type, None)
-        counted = Share.of((tally for support in supports.values() for tally in support.tallies), self.today)
         signature = key if kind == "exact" else generate_issue_signature(issue)
-        scope = {"exact": "signature", "model": "model", "type": "type"}[kind]
         of_type = issue.issue_type if kind == "model" else None
         best = self.strategies(scope, key, odds.p_success, 1, issue_type=of_type, successful=True)
         return Pattern(
@@ -216,10 +293,19 @@ class Knowledge:
             failure_count=counted.attempts - counted.verified,
             applied_count=counted.applied,
             p_success=odds.p_success,
-            interval=odds.interval,
+            strength=odds.strength,
             last_seen=from_us(newest[0][0]),
             best_fix=best[0] if best else None,
         )
+
+    def best_strategies(self, limit: int) -> dict[str, list[Strategy]]:
+        """Of every issue type that something succeeded at; of very many types, of the most frequent."""
+        found = {}
+        for issue_type in self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX):
+            usual = self.fix_odds(None, None, issue_type, None).p_success
+            if best := self.strategies("type", issue_type, usual, limit, successful=True):
+                found[issue_type] = best
+        return found
 
     def temporal_patterns(self) -> list[TemporalPattern]:
         types = self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
@@ -231,7 +317,7 @@ class Knowledge:
         share = Share.of(tallies, self.today)
         odds = self.fix_odds(None, name, None, None)
         issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
-        elsewhere = {issue: Share.of(self.daily("fix.type", issue), self.today) for issue, _ in issues}
+        elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
         fixes = self.strategies("model", name, odds.p_success, limits.ISSUES_OF_MODEL_MAX, successful=True)
         return ModelInsights(
             model_name=name,
@@ -254,12 +340,74 @@ class Knowledge:
     def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
         return self._store.page(self._project, filters, None, limit, trusted=True)
 
+    # --- figures about fixes --------------------------------------------------------------------------------------
+
+    def fix_totals(self) -> FixTotals:
+        whole = self._shares("fix", "").whole
+        models, types = (self._store.distinct_keys(self._project, scope) for scope in ("fix.model", "fix.type"))
+        return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
+
+    def fix_days(self, days: int) -> list[FixDay]:
+        """From the first day with an attempt inside the window to today."""
+        counts = self._days_of("fix", 1, days).get("", {})
+        return list(days_between(counts, min(counts), self.today)) if counts else []
+
+    def fix_trends(self, days: int) -> list[IssueTrend]:
+        """Over the same days as `fix_days`, whatever came up first."""
+        by_type = self._days_of("fix.type", limits.ISSUE_TYPES_TESTED_MAX, days)
+        first = min((min(counts) for counts in self._days_of("fix", 1, days).values()), default=self.today)
+        return issue_trends({name: days_between(counts, first, self.today) for name, counts in by_type.items()})
+
+    def _days_of(self, scope: str, keys_max: int, days: int) -> dict[str, dict[int, tuple[int, ...]]]:
+        """The counts of each key per day, of so many days up to today; what a wrong clock dated later is in none of them."""
+        found: dict[str, dict[int, tuple[int, ...]]] = {}
+        for key, day, levels in self._store.day_totals(self._project, scope, keys_max, self.today - days + 1):
+            if day <= self.today:
+                found.setdefault(key, {})[day] = levels
+        return found
+
+    def fix_matrix(self) -> list[FixCell]:
+        """The cells that were attempted most, in that order."""
+        attempts: dict[tuple[str, str], int] = {}
+        for model, item, levels in self._store.totals(self._project, "fix.model", limits.FIX_PAIRS_MAX):
+            cell = model, item.partition(BETWEEN_NAMES)[0]
+            attempts[cell] = attempts.get(cell, 0) + sum(levels)
+        most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[: limits.FIX_CELLS_MAX]
+        return [self._fix_cell(*cell) for cell in most]
+
+    def _fix_cell(self, model: str, issue_type: str) -> FixCell:
+        odds = self.fix_odds(None, model, issue_type, None)
+        return FixCell(model, issue_type, odds.attempts, odds.applied, odds.verified, odds.p_success)
+
+    def fixers(self) -> list[FixerRecord]:
+        """Those with the most attempts, in that order."""
+        found = []
+        for _, fixer, _ in self._store.totals(self._project, "fix", limits.FIXERS_SHOWN_MAX):
+            odds = self.fix_odds(None, None, None, fixer)
+            found.append(FixerRecord(fixer, odds.attempts, odds.applied, odds.verified, odds.p_success, odds.interval))
+        return found
+
+    def fixes_since(self, since: datetime) -> int:
+        """Whole days from the tallies; only of the day on which it begins the records are counted."""
+        first_day = -(-to_us(since) // DAY_US)
+        whole_days = sum(sum(total.levels) for total in self._store.day_totals(self._project, "fix", 1, first_day))
+        midnight_us = first_day * DAY_US
+        if midnight_us == to_us(since):
+            return whole_days
+        until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
+        return whole_days + self._store.count(self._project, Filters(kind="fix", since=since, until=until), trusted=True)
+
     # --- rules, cards, scores -----------------------------------------------------------------------------------
 
     def decisions(self, actions: Sequence[Action], task_id: str | None) -> list[Decision]:
         """Of a task and of the whole project (None: of every task), newest first."""
         stored = self._store.decisions(self._project, actions, task_id, limits.DECISIONS_MAX)
         return [record for record in readable(stored) if isinstance(record, Decision)]
+
+    def adopted(self, origin: str, limit: int) -> list[Adopted]:
+        """What came from one sort of store and was neither archived nor rolled back, the newest first."""
+        found = self._store.by_key(self._project, [adopted_key(origin)], Filters(kind="adopted"), limit)
+        return [record for record in readable(each.stored for each in found) if isinstance(record, Adopted)]
 
     def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
         """Lessons of a task that were merged once, and told apart again."""
@@ -378,7 +526,7 @@ class Knowledge:
         own = self.weighed_rules(task_id, decisions)
         waiting = [each for each in (*own, *self._weighed_claims(task_id, own)) if each.is_new]
         newest = sorted(waiting, key=lambda each: (each.support.only_claimed, *each.newest_first))
-        allowed = _few_of_each(newest, lambda each: each.support.only_source, limit)
+        allowed = few_of_each(newest, lambda each: each.support.only_source, limit)
         return self._worded_rules(task_id, allowed, decisions, "candidate", _CONSIDERED * limit)
 
     def unjudged(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
@@ -448,7 +596,7 @@ class Knowledge:
 
     def cards_to_show(self, task_id: str, limit: int) -> list[Card]:
         """Some more than `limit`, as with `new_rules`."""
-        allowed = _few_of_each(self._ranked_cards(task_id), lambda each: each.only_source, limit)
+        allowed = few_of_each(self._ranked_cards(task_id), lambda each: each.only_source, limit)
         return list(islice(filter(None, map(self._worded_card, allowed)), _CONSIDERED * limit))
 
     def _ranked_cards(self, task_id: str | None) -> list[Support]:
@@ -567,11 +715,16 @@ def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:
     return days
 
 
+def _did(record: AnyRecord) -> Did | None:
+    """What was done is told also by a fix that left the history."""
+    return Did(record.fix_commands, record.analysis) if isinstance(record, Fix | Cleaned) else None
+
+
 def _fix_of(record: AnyRecord) -> Fix | None:
     return record if isinstance(record, Fix) else None
 
 
-def _few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
+def few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
     """Without what is too much from one source alone."""
     told: dict[str, int] = {}
     for each in things:

@@ -468,6 +468,14 @@ COMPARED_EPISODES_MAX: Final = 20_000
 CURVE_SCORES_MAX: Final = 1_000
 """Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot has pixels."""
 
+# --- the command line ---------------------------------------------------------------------------------------------------
+
+FIXES_LISTED: Final = 50
+"""Attempts that `hardwon recent` lists where nobody says how many: what a person reads."""
+
+FIXES_OF_MODEL_LISTED: Final = 5
+"""Newest attempts that `hardwon model` shows beside what is known of the model."""
+
 # --- training memory ----------------------------------------------------------------------------------------------
 
 TRAINING_EPISODES_STORED: Final = 100
@@ -519,9 +527,10 @@ TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
 COMPRESSED_TEXT_CHARS: Final = 200
 """What stays of each text of a fix whose details were packed away: its first sentence or two, which it is found by."""
 
-TIDIED_RECORDS_MAX: Final = 50_000
-"""Fixes that one cleanup, or one compression, packs away: it is one transaction, and others wait some seconds for it. Whoever
-has more runs it again."""
+TIDIED_RECORDS_MAX: Final = 10_000
+"""Fixes that one cleanup, or one compression, packs away. It is one transaction, a millisecond or two for each (most of that
+takes their words out of the search index), and others must not wait for it as long as BUSY_TIMEOUT_MS. Whoever has more runs
+it again."""
 
 SUCCESSES_KEPT_TIMES: Final = 3
 """So many times as long as failed fixes are successful ones kept, where nobody says how long."""
@@ -543,6 +552,97 @@ COMPRESS_DAYS: Final = 90
 
 DAYS_MAX: Final = 36_500
 """An age in days that can be asked for: a century."""
+
+# --- figures about fixes, and the context for a fixer ---------------------------------------------------------------
+
+FIX_DAYS: Final = 30
+"""Days of a chart or trend of fixes where the caller names none: a month, as fix history always showed."""
+
+FIX_DAYS_MAX: Final = 3_660
+"""Days that a chart or trend of fixes may span: ten years, a point for every day."""
+
+FIX_CELLS_MAX: Final = 2_000
+"""Models and issue types together, those attempted most, whose fixes are set out against each other: two hundred models with
+ten issue types each. Every one of them gets a probability of its own, in a fraction of a millisecond."""
+
+FIX_PAIRS_MAX: Final = 20_000
+"""Sums per model, issue type and fixer that such a table is put together from: ten fixers for each of its cells."""
+
+FIXERS_SHOWN_MAX: Final = 50
+"""Fixers that are compared, those with the most attempts. Each has an interval, which takes a few milliseconds."""
+
+FIXES_IN_CONTEXT_MAX: Final = 3
+"""Strategies of each sort in the context for a fixer: for this very issue, for its type on its model, for its type anywhere,
+and those that are not to be repeated. A fixer tries one at a time, and the likeliest comes first."""
+
+FAILED_TRIES_MIN: Final = 2
+"""Tries that never worked before a fixer is told not to repeat them: one may be bad luck. For the very same issue one is
+enough."""
+
+ISSUES_IN_CONTEXT_MAX: Final = 3
+"""Common issues of a model in the context for a fixer: its first line is one line."""
+
+NOTES_IN_CONTEXT_MAX: Final = 1
+"""Notes about a model in that line; one about the issue's own type comes first. Each takes as much room as the rest of it."""
+
+HISTORY_SHARE_MAX: Final = 0.2
+"""Of a context's tokens, for the whole line about a model; where it would take more, only its figures are told."""
+
+# --- older fix histories ------------------------------------------------------------------------------------------
+
+FIX_HISTORY_COLUMNS_MAX: Final = 200
+"""Columns of an older fix history's table. The documents have 14; each one more may hold a text that its record must hold."""
+
+FIX_HISTORY_ROW_CHARS_CUT: Final = (TEXT_CHARS_MAX, 20_000, 2_000)
+"""How much of each text of a row is kept, tried in this order until the record is not too large. Nearly all fit the first."""
+
+FIX_HISTORY_AGGREGATES_CHARS: Final = 500_000
+"""What was added up goes into records of about this size as JSON: escaped, it stays below RECORD_BYTES_MAX."""
+
+FIX_HISTORY_AGGREGATE_TEXT_CHARS: Final = 20_000
+"""One text of what was added up. The longest is the JSON of a fix, a few hundred characters."""
+
+KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
+"""A knowledge base's file. It becomes one record; indentation makes half of the file at most."""
+
+ADOPTION_SHOWN_MAX: Final = 20
+"""Rows, of each sort, that the report on an adoption lists as text; it counts all of them. A screen."""
+
+# --- fix history: the door ------------------------------------------------------------------------------------------
+
+OLLAMA_VERSION_TIMEOUT_S: Final = 2.0
+"""How long `ollama --version` may take, once in a process: it answers in milliseconds unless its server hangs."""
+
+FIX_CHARS_MAX: Final = 400_000
+"""All texts of one recorded attempt. At six bytes a character, the most that JSON takes, they stay within one record."""
+
+FIX_OTHER_CHARS_MAX: Final = 20_000
+"""What a fixer's reply said beside the keys that have a place. A model that goes on and on must not fill the memory."""
+
+FIX_OTHER_VALUES_MAX: Final = 1_000
+"""Values, all levels together, in what a reply said beside."""
+
+KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
+"""One learned sentence of a knowledge base: a handful of commands."""
+
+KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB
+"""What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has some kilobytes."""
+
+KNOWLEDGE_FILE_BYTES_MAX: Final = 128 * MIB
+"""How much of a memory's own `knowledge_base.json` is read: with all that can be adopted, and indented, none is larger."""
+
+INSIGHTS_MODELS_MAX: Final = 100
+"""Models that an export of insights tells of, those seen most."""
+
+INSIGHTS_ITEMS_MAX: Final = 10
+"""Common issues, effective fixes and rows of recent history in what is told of one model."""
+
+FILE_TIME_UNSURE_NS: Final = 20_000_000
+"""How long after a write a file's time does not tell of the next one: kernels count it in ticks of up to ten milliseconds."""
+
+FIX_CONTEXT_TOKENS: Final = 1_000
+"""The budget of a fixer's context where the caller names none: a page. A fixer is asked once for an issue, and counted
+generously these are some five hundred tokens of a model's own."""
 
 # --- feedback from tests and commits ------------------------------------------------------------------------------
 

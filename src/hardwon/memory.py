@@ -40,6 +40,7 @@ from hardwon.govern.retention import Retention
 from hardwon.intake import Envelope
 from hardwon.knowledge import Knowledge
 from hardwon.learn.confidence import Odds
+from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
 from hardwon.learn.lessons import DAY_US
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
 from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory
@@ -708,9 +709,40 @@ class Memory:
         usual = self.odds(issue_type=intake.text("issue_type", issue_type)).p_success
         return self._known.strategies("type", issue_type, usual, _limit(limit))
 
+    def best_strategies(self, limit: int = 5) -> dict[str, list[Strategy]]:
+        """What succeeded, by issue type: the most frequent type first, and of each the likeliest to succeed again."""
+        return self._known.best_strategies(_limit(limit))
+
     def model_insights(self, name: str) -> ModelInsights:
         """What is known of a model: how its fixes went, its common issues, and what helped."""
         return self._known.model_insights(intake.text("name", name))
+
+    def fix_totals(self) -> FixTotals:
+        """How many attempts to fix something there were, how they turned out, on how many models and issue types."""
+        return self._known.fix_totals()
+
+    def fix_days(self, days: int = limits.FIX_DAYS) -> list[FixDay]:
+        """Attempts per day (UTC): every day from the first with an attempt, among the last `days` with today, up to today."""
+        return self._known.fix_days(intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX))
+
+    def fix_matrix(self) -> list[FixCell]:
+        """Attempts by model and issue type, and how likely the next one is to succeed; the most frequent first."""
+        return self._known.fix_matrix()
+
+    def fix_trends(self, days: int = limits.FIX_DAYS) -> list[IssueTrend]:
+        """Which issue types come up more often, or less often, than at the beginning of the last `days`; the surest first."""
+        return self._known.fix_trends(intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX))
+
+    def fixers(self) -> list[FixerRecord]:
+        """How every fixer did, and how likely its next attempt is to succeed; the busiest first."""
+        return self._known.fixers()
+
+    def fixes_since(self, since: datetime | str | int) -> int:
+        """How many attempts to fix something there were from an exact time on."""
+        asked = Filters.of(self.project, {"since": since}).since
+        if asked is None:
+            raise InvalidInputError.one("since", since, "a time")
+        return self._known.fixes_since(asked)
 
     def solutions(self, error: str | None = None, limit: int = 10) -> list[Solution]:
         """What was done after an error (None: after any) in trajectories, what helped most first."""
@@ -758,6 +790,10 @@ class Memory:
         if action is not None and action not in ACTIONS:
             raise InvalidInputError.one("action", action, f"one of {', '.join(ACTIONS)}")
         return self._known.decisions(ACTIONS if action is None else (action,), task_id)[: _limit(limit)]
+
+    def adopted(self, origin: str, limit: int = 100) -> list[Adopted]:
+        """What was adopted from one sort of store, without records, and still counts; the newest first."""
+        return self._known.adopted(intake.text("origin", origin), _limit(limit))
 
     def consolidate(self, *, llm: bool = False) -> Consolidation:
         """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what proved itself in several
@@ -1030,12 +1066,13 @@ class Memory:
     def export(
         self,
         path: str | Path,
-        format: Literal["jsonl"] = "jsonl",  # noqa: A002  # the word every user of an export looks for
+        format: Literal["jsonl", "json"] = "jsonl",  # noqa: A002  # the word every user of an export looks for
         progress: Progress | None = None,
     ) -> int:
-        """Writes every record of the project, as of one instant, one JSON object a line; returns how many."""
-        if format != "jsonl":
-            raise InvalidInputError.one("format", format, "jsonl")
+        """Writes every record of the project, as of one instant, one JSON object a line (`json`: as one list); returns how
+        many."""
+        if format not in ("jsonl", "json"):
+            raise InvalidInputError.one("format", format, "jsonl or json")
         target = intake.path("path", path)
         if target.name.endswith((".db", ".db-wal", ".db-shm")):
             raise InvalidInputError.one("path", str(target), "a name that no database has, such as records.jsonl")
@@ -1043,7 +1080,7 @@ class Memory:
         total = counts.total if counts else 0
         with closing(self._store.stream(self.project)) as records:
             whole = (found for stored in records if (found := restored(stored)))
-            return jsonl.write(target, whole, total, progress)
+            return jsonl.write(target, whole, total, progress, as_list=format == "json")
 
     def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
         """Adds the records of an exported file. The whole file is checked before anything is written. What is here already
@@ -1066,15 +1103,16 @@ class Memory:
         dry_run: bool = False,
         by: str = "user",
         progress: Progress | None = None,
+        *,
+        at_once: bool = False,
     ) -> Loaded:
         """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts another store makes them, with
-        ids derived from what they are."""
-        given = intake.items("records", records)
-        for record in given:
-            if type(record) is Cleaned:
-                raise InvalidInputError.one("records", record.id, "records that are whole: this is what is left of one")
+        ids derived from what they are. `at_once`: all of them in one transaction or, when one is refused, none; they are then
+        taken one after the other as they are made, and other writers wait until the last."""
+        given = records if at_once and isinstance(records, Iterator) else intake.items("records", records)
+        read = partial(iter, given)
         return moving.load(
-            self._store, self.project, lambda: given, self._prepare, self._clock, by, dry_run, progress, self._mirror_within
+            self._store, self.project, read, self._prepare, self._clock, by, dry_run, progress, self._mirror_within, at_once
         )
 
     def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:

@@ -8,16 +8,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.fields import new_id
 from hardwon.govern.cleaning import clean_event, without_secrets
-from hardwon.model import AnyRecord, Event
+from hardwon.model import AnyRecord, Cleaned, Event
 from hardwon.reports import Loaded, Merged
 from hardwon.store.contract import Progress, Row, Store, Writer
 from hardwon.store.rows import original_of, restored, row_of
 from hardwon.upkeep import batches, really_conflicting, refresh_status, same_content
 
 if TYPE_CHECKING:
-    from hardwon.mirroring import Mirror
+    from hardwon.mirroring import Mirror, Planting
 
     MirrorOf = Callable[[Writer], Mirror | None]
 
@@ -35,36 +36,67 @@ def load(
     dry_run: bool,
     progress: Progress | None,
     mirror_of: MirrorOf,
+    at_once: bool = False,
 ) -> Loaded:
-    """All records are checked before the first is written, so they are read twice; new ones land as hypotheses."""
-    total = sum(1 for _ in map(prepare, read()))
+    """All records are checked before the first is written, so they are read twice; new ones land as hypotheses. `at_once`: they
+    are read once, all in one transaction, and where one is refused none is kept."""
+    total = 0 if at_once else sum(1 for _ in map(prepare, read()))
     if dry_run:
         return _foresee(store, project, map(prepare, read()))
-    added, forgotten, done = 0, 0, 0
-    conflicts: list[str] = []
-    for batch in batches(map(prepare, read()), limits.BATCH_ROWS):
+    loading = _Loading(project, clock, by, mirror_of)
+    given = batches(map(prepare, read()), limits.BATCH_ROWS)
+    transactions = iter([given]) if at_once else ([batch] for batch in given)
+    for transaction in transactions:
         with store.write() as writer:
-            rows = [_imported_row(record) for record in batch]
-            appended = writer.append(rows)
-            conflicts += really_conflicting(writer, project, appended.conflicting)
-            at = clock()
-            events = [Event(id=new_id(at), record_id=new, kind="imported", at=at, by=by) for new in appended.added]
-            writer.add_events(project, [clean_event(event) for event in events])
-            mirror = mirror_of(writer)
-            new = set(appended.added)
-            kept = [(record, row) for record, row in zip(batch, rows, strict=True) if record.id in new]
-            planted = mirror.plant(writer, kept) if mirror else []
-        if mirror:
-            mirror.put(planted)
-        added += len(appended.added)
-        forgotten += len(appended.forgotten)
-        done += len(batch)
-        if progress:
-            progress(done, max(total, done))
-    return Loaded(done, added, done - added - forgotten - len(conflicts), conflicts, forgotten, dry_run)
+            for batch in transaction:
+                loading.take(writer, batch)
+                if progress and at_once:
+                    progress(loading.done, loading.done)
+        loading.put()
+        if progress and not at_once:
+            progress(loading.done, max(total, loading.done))
+    return loading.loaded()
+
+
+class _Loading:
+    """What a load has done so far."""
+
+    def __init__(self, project: str, clock: Callable[[], datetime], by: str, mirror_of: MirrorOf) -> None:
+        self._project, self._clock, self._by, self._mirror_of = project, clock, by, mirror_of
+        self.done = self._added = self._forgotten = 0
+        self._conflicts: list[str] = []
+        self._mirror: Mirror | None = None
+        self._planted: list[Planting] = []
+
+    def take(self, writer: Writer, batch: list[AnyRecord]) -> None:
+        rows = [_imported_row(record) for record in batch]
+        appended = writer.append(rows)
+        self._conflicts += really_conflicting(writer, self._project, appended.conflicting)
+        at = self._clock()
+        events = [Event(id=new_id(at), record_id=new, kind="imported", at=at, by=self._by) for new in appended.added]
+        writer.add_events(self._project, [clean_event(event) for event in events])
+        self._mirror = self._mirror_of(writer)
+        new = set(appended.added)
+        kept = [(record, row) for record, row in zip(batch, rows, strict=True) if record.id in new]
+        self._planted += self._mirror.plant(writer, kept) if self._mirror else []
+        self._added += len(appended.added)
+        self._forgotten += len(appended.forgotten)
+        self.done += len(batch)
+
+    def put(self) -> None:
+        """The files of a transaction that is through."""
+        if self._mirror:
+            self._mirror.put(self._planted)
+        self._planted = []
+
+    def loaded(self) -> Loaded:
+        present = self.done - self._added - self._forgotten - len(self._conflicts)
+        return Loaded(self.done, self._added, present, self._conflicts, self._forgotten, dry_run=False)
 
 
 def _imported_row(record: AnyRecord) -> Row:
+    if isinstance(record, Cleaned):
+        raise InvalidInputError.one("records", record.id, "records that are whole: this is what is left of one")
     return row_of(record, record.metadata.validation.altered(status="hypothesis"))
 
 

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Final, NamedTuple
+from typing import Final
 
-from hardwon import limits
+from hardwon import fixing, limits
 from hardwon.knowledge import Knowledge, readable
 from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by, outlook, same_action, worked
 from hardwon.learn.failures import error_core, failure_hash, shows_error
-from hardwon.learn.lessons import HELPED, NOT_HELPED, OUR_FENCE, attempt_key, session_key
+from hardwon.learn.lessons import HELPED, NOT_HELPED, OUR_FENCE, attempt_key, session_key, strategy_key
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.trajectories import error_in
 from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, Step, Trajectory
@@ -21,6 +21,7 @@ from hardwon.recall.compose import ACT_CHARS_MAX, ACTS_MAX, Act, Case, Line, Roo
 from hardwon.recall.fence import CUT, clean_line, fenced
 from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
+from hardwon.recall.lesson import Lesson, say_lesson, shown_name, sources_mark, without_mark
 from hardwon.recall.rank import RELEVANT_FROM, Candidate, Ranked, rank
 from hardwon.recall.terms import query_terms
 from hardwon.recall.tokens import cut_to_tokens
@@ -148,18 +149,15 @@ class Recaller:
         places = self._places(task_id) if task_id is not None else {}
         unproven = self._unproven(task_id, places) if task_id is not None else []
         room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, hits, [*lessons, *unproven]))
-        newest = room.cost(unproven[0].line) if unproven else 0
-        held = newest if newest <= room.left // 2 else 0  # rules do not crowd out what was said last
-        for lesson in lessons:
-            if room.left - room.cost(lesson.line) >= held:
-                _say_lesson(lesson, room)
+        settled = _say_first(lessons, unproven, room, int(limits.HISTORY_SHARE_MAX * budget))
         end = room.left - (int(limits.UNPROVEN_SHARE_MAX * budget) if hits else room.left)
         for lesson in unproven:
-            if places.get(lesson.sort, 1) > 0 and room.left - room.cost(lesson.line) >= end and _say_lesson(lesson, room):
+            if places.get(lesson.sort, 1) > 0 and room.left - room.cost(lesson.line) >= end and say_lesson(lesson, room):
                 places[lesson.sort] = places.get(lesson.sort, 1) - 1
         for what, content, record in _sentences(hits):
             _say_sentence(what, content, record, int(budget * _SENTENCE_SHARE), room)
-        similar_cases(asked[: limits.INDEXED_CHARS_MAX], [case for case in map(_case, hits) if case.acts], room)
+        told = [hit for hit in hits if not (settled and isinstance(hit.record, Fix) and strategy_key(hit.record) in settled)]
+        similar_cases(asked[: limits.INDEXED_CHARS_MAX], [case for case in map(_case, told) if case.acts], room)
         return _within(room.lines, hits, budget, count, mark)
 
     def _hits_to_say(self, asked: str) -> list[Hit]:
@@ -180,13 +178,7 @@ class Recaller:
                 line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{_episodes(scores.episodes)}]"
                 yield Lesson(line)
         if issue:
-            odds = self._known.fix_odds(issue, None, None, fixer)
-            kind = clean_line(issue.issue_type, limits.NAME_CHARS_MAX)
-            for strategy in self._known.strategies("type", issue.issue_type, odds.p_success, limits.RULES_IN_CONTEXT_MAX):
-                done = clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.LESSON_CHARS_MAX)
-                went = f"worked {strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
-                mark = f"[{went}, {_sources(strategy.sources, strategy.vouched)}]"
-                yield Lesson(f"{kind}: {done} {mark}", strategy.sources, strategy.vouched, strategy.evidence)
+            yield from fixing.fixer_lessons(self._known, issue, fixer)
 
     def _unproven(self, task_id: str, places: Mapping[str, int]) -> list[Lesson]:
         """What was said of the task and is not borne out yet: the newest rules and the mistake cards, which take turns, and the
@@ -252,70 +244,58 @@ class Recaller:
         return [line for line in lines if line][: limits.INSTEAD_MAX]
 
 
-class Lesson(NamedTuple):
-    """A line, who taught it, how often somebody vouched for that, the records behind it, and the sentence it makes needless.
-    Of each `sort` of what is not borne out yet so many have a place; what was `only_claimed` comes after what was recorded."""
-
-    line: str
-    sources: Sequence[str] = ()
-    vouched: int = 0
-    ids: Sequence[str] = ()
-    instead_of: str = ""
-    sort: str = ""
-    only_claimed: bool = False
-
-    @property
-    def only_source(self) -> str | None:
-        """None where there are several, or somebody vouches for it."""
-        return self.sources[0] if len(self.sources) == 1 and not self.vouched else None
-
-
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _SENTENCE_TOKENS_ALWAYS: Final = 40  # so much may every source say, however small its share is
 
 
-def _without_mark(line: str) -> str:
-    """With other brackets at its end: there stands our own mark, and nobody else's."""
-    return _LIKE_A_MARK.sub(lambda found: found.group().translate(_BRACKETS), line)
+def _say_first(lessons: Sequence[Lesson], unproven: Sequence[Lesson], room: Room, line_max: int) -> set[str]:
+    """What is borne out, and what was done about the issue. The strategies that nothing more is to be said of: they were told,
+    or are not to be repeated."""
+    held = _held(unproven[:1], room, room.left)  # rules do not crowd out what was said last
+    warnings = [lesson for lesson in lessons if lesson.sort == fixing.NOT_AGAIN]
+    warner = warnings[0].only_source if warnings else None
+    warning = _held(warnings[:1], room, room.allowance(warner))  # nor what worked what did not
+    places = dict.fromkeys(fixing.SORTS, limits.FIXES_IN_CONTEXT_MAX)
+    settled = {lesson.strategy for lesson in warnings}
+    for lesson in lessons:
+        if lesson.shorter and room.cost(lesson.line) > line_max:
+            lesson = lesson._replace(line=lesson.shorter)
+        if lesson.sort == fixing.NOT_AGAIN:
+            warning = 0
+        kept = warning if lesson.only_source == warner else 0
+        if places.get(lesson.sort, 1) > 0 and say_lesson(lesson, room, held + warning, kept):
+            settled.add(lesson.strategy)
+            if lesson.sort in places:
+                places[lesson.sort] -= 1
+    return settled - {""}
 
 
-_LIKE_A_MARK: Final = re.compile(
-    r"(?:\s+\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]*)+\W*$"
-    r"|(?<=\S)\[(?=[^\[\]]*\b(?:episodes?|sources?|adopted|training memory)\b)[^\[\]]*\]*\W*$"
-)
-_BRACKETS: Final = str.maketrans("[]", "()")
-_MARKS: Final = str.maketrans("[],", "();")
+def _held(first: Sequence[Lesson], room: Room, allowance: int) -> int:
+    """What a line needs, if it is not too much."""
+    cost = room.cost(first[0].line) if first else 0
+    return cost if cost <= allowance // 2 else 0
 
 
 def _of_rule(rule: Rule) -> Lesson:
-    mark = f"[{_support(rule.episodes, rule.adopted)}, {_sources(rule.sources, rule.vouched)}]"
-    line = f"{_without_mark(clean_line(str(rule), limits.LESSON_CHARS_MAX))} {mark}"
+    mark = f"[{_support(rule.episodes, rule.adopted)}, {sources_mark(rule.sources, rule.vouched)}]"
+    line = f"{without_mark(clean_line(str(rule), limits.LESSON_CHARS_MAX))} {mark}"
     only_claimed = bool(rule.adopted and not rule.episodes and not rule.vouched)
     return Lesson(line, rule.sources, rule.vouched, rule.evidence, "", "rule", only_claimed)
 
 
 def _of_card(card: Card) -> Lesson:
     said = f"{card.mistake_type}: {card.lesson}" + (f" Evidence: {card.evidence}" if card.evidence else "")
-    mark = f"[{_support(card.seen_count, 0, card.adopted_count)}, {_sources(card.sources, card.vouched)}]"
-    line = f"{_without_mark(clean_line(said, limits.LESSON_CHARS_MAX))} {mark}"
+    mark = f"[{_support(card.seen_count, 0, card.adopted_count)}, {sources_mark(card.sources, card.vouched)}]"
+    line = f"{without_mark(clean_line(said, limits.LESSON_CHARS_MAX))} {mark}"
     return Lesson(line, card.sources, card.vouched, card.records, "", "card", not card.seen_count and not card.vouched)
 
 
 def _of_episode(episode: Episode, said: str) -> Lesson:
-    said = _without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
+    said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
     line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode)}"
     author, vouched = episode.metadata.source.author, int(_source_of(episode) is None)
     return Lesson(line, (author,), vouched, (episode.id,), _told(episode))
-
-
-def _say_lesson(lesson: Lesson, room: Room) -> bool:
-    """Whether there was room for it."""
-    if not room.may_say(room.cost(lesson.line), lesson.only_source):
-        return False
-    room.say(lesson.line, lesson.only_source, lesson.ids)
-    room.said.add(lesson.instead_of)
-    return True
 
 
 def _episodes(count: int) -> str:
@@ -328,12 +308,6 @@ def _support(episodes: int, adopted: int, seen_before: int = 0) -> str:
     told += ["adopted"] if adopted else []
     times = "once" if seen_before == 1 else f"{seen_before} times"
     return ", ".join([*told, *([f"seen {times} in training memory"] if seen_before else [])])
-
-
-def _sources(sources: Sequence[str], vouched: int) -> str:
-    """Who says so, and whether anybody stands behind it."""
-    who = _name(sources[0]) if len(sources) == 1 else f"{len(sources)} sources"
-    return who if vouched else f"{who}?"
 
 
 def _same(one: str, other: str) -> bool:
@@ -378,12 +352,7 @@ def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str
 def mark_of(record: AnyRecord) -> str:
     """Who says so, and whether anybody stands behind it."""
     sure = "" if record.metadata.validation.status in VOUCHED_STATUSES else "?"
-    return f"[{_name(record.metadata.source.author)}{sure}]"
-
-
-def _name(author: str) -> str:
-    """Without the brackets, and the commas, of our own marks."""
-    return clean_line(author.translate(_MARKS), limits.AUTHOR_CHARS_SHOWN)
+    return f"[{shown_name(record.metadata.source.author)}{sure}]"
 
 
 def _acts(record: AnyRecord) -> list[Act]:

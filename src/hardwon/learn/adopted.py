@@ -23,6 +23,10 @@ TRAINING_MEMORY: Final = "training_memory"
 """The origin of what came from a training memory. Its `data`: `memory`, the file without what follows; `scores`, the score
 histories; `log`, the episode log without its summaries (the episodes are records, and may be forgotten)."""
 
+FIX_HISTORY: Final = "fix history"
+"""The origin of what came from an older fix history. Its `data` is either `knowledge_base`, the file of that name, or what the
+database had added up: `issue_patterns` and `model_characteristics`, lists of rows."""
+
 _MARKS: Final = (("[WORKS]", "works"), ("[AVOID]", "avoid"))
 _CONSOLIDATED: Final = "[CONSOLIDATED]"
 _SEEN_MAX: Final = 1_000_000

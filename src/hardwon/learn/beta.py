@@ -8,6 +8,9 @@ from typing import Final
 _TINY: Final = 1e-300
 _STEPS_MAX: Final = 400
 _PRECISION: Final = 1e-12
+_QUANTILE_PRECISION: Final = 1e-11
+_NEWTON_STEPS_MAX: Final = 16
+_BISECTIONS: Final = 40
 
 
 def cumulative(a: float, b: float, x: float) -> float:
@@ -43,15 +46,27 @@ def _away_from_zero(value: float) -> float:
 
 
 def quantile(a: float, b: float, share: float) -> float:
-    """The x below which a Beta(a, b) variable falls with the given probability, by bisection."""
+    """The x below which a Beta(a, b) variable falls with the given probability, to ten digits. Newton's method, which takes a
+    few steps where bisection takes thirty; bisection wherever a step of it would lead astray."""
     low, high = 0.0, 1.0
-    for _ in range(34):  # to ten digits
-        middle = (low + high) / 2
-        if cumulative(a, b, middle) < share:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    x = a / (a + b)
+    for step in range(_NEWTON_STEPS_MAX + _BISECTIONS):
+        above = cumulative(a, b, x) - share
+        low, high = (low, x) if above > 0 else (x, high)
+        density = _density(a, b, x) if step < _NEWTON_STEPS_MAX else 0.0
+        better = x - above / density if density > _TINY else math.inf
+        if not low <= better <= high:
+            better = (low + high) / 2
+        if abs(better - x) < _QUANTILE_PRECISION:
+            return better
+        x = better
+    return x
+
+
+def _density(a: float, b: float, x: float) -> float:
+    if not 0 < x < 1:
+        return 0.0
+    return math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
 
 
 def interval(a: float, b: float, share: float = 0.9) -> tuple[float, float]:

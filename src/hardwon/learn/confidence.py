@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple, Protocol
 
 from hardwon import limits
@@ -97,6 +97,7 @@ def interval_around(p: float, strength: float) -> tuple[float, float]:
 # --- counting ---------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=8_192)
 def age_weight(day: int, today: int) -> float:
     """1 for today (and for clocks that run ahead), half after a half-life."""
     return math.exp2(-max(0, today - day) / limits.HALF_LIFE_DAYS)
@@ -130,6 +131,49 @@ class Share:
         self.verified += verified
         self.weight += weight * attempts
         self.weight_verified += weight * verified
+
+    def include(self, other: Share) -> None:
+        self.attempts += other.attempts
+        self.applied += other.applied
+        self.verified += other.verified
+        self.weight += other.weight
+        self.weight_verified += other.weight_verified
+
+
+class Shares:
+    """The counts under one key, added up once for all questions: of every item, and of all of them."""
+
+    def __init__(self, counts: Iterable[Counted], today: int) -> None:
+        self.whole = Share()
+        self.items: dict[str, Share] = {}
+        for counted in counts:
+            self.whole.add(counted, today)
+            self.items.setdefault(counted.item, Share()).add(counted, today)
+
+    @classmethod
+    def added_up(cls, sums: Iterable[tuple[str, Share]]) -> Shares:
+        """From the sums of every item."""
+        shares = cls((), 0)
+        for item, share in sums:
+            shares.items[item] = share
+            shares.whole.include(share)
+        return shares
+
+    @classmethod
+    def of(cls, counts: Iterable[Counted] | Shares, today: int) -> Shares:
+        return counts if isinstance(counts, Shares) else cls(counts, today)
+
+    def item(self, item: str | None) -> Share:
+        """Of one item; None: of all."""
+        return self.whole if item is None else self.items.get(item, Share())
+
+    def beginning(self, start: str) -> Share:
+        """Of the items that begin so."""
+        share = Share()
+        for item, other in self.items.items():
+            if item.startswith(start):
+                share.include(other)
+        return share
 
 
 def shrink(share: Share, prior: float, strength: float) -> float:
@@ -181,62 +225,75 @@ class _Estimate:
 # --- the chains -------------------------------------------------------------------------------------------------
 
 
+Counts = Sequence[Counted] | Shares
+
+
 class FixCounts(NamedTuple):
     """The counts that a question about fixes rests on; None for what it does not name. The items of `model` and `subject` are
     an issue type and a fixer each; `types` has the counts of every issue type among them."""
 
-    everything: Sequence[Counted]
-    types: Mapping[str, Sequence[Counted]]
+    everything: Counts
+    types: Mapping[str, Counts]
     issue_type: str | None = None
-    model: Sequence[Counted] | None = None
-    subject: Sequence[Counted] | None = None
-    signature: Sequence[Counted] | None = None
+    model: Counts | None = None
+    subject: Counts | None = None
+    signature: Counts | None = None
+
+
+class _FixShares:
+    """The same, added up."""
+
+    def __init__(self, counts: FixCounts, today: int) -> None:
+        def shares(given: Counts | None) -> Shares:
+            return Shares.of(() if given is None else given, today)
+
+        self.issue_type = counts.issue_type
+        self.everything = shares(counts.everything)
+        self.types = {name: shares(given) for name, given in counts.types.items()}
+        self.of_type = self.everything if counts.issue_type is None else self.types[counts.issue_type]
+        self.model, self.subject, self.signature = shares(counts.model), shares(counts.subject), shares(counts.signature)
+
+    def of_model_and_type(self, fixer: str | None) -> Share:
+        """Of the model's attempts those of the issue type, by any fixer or by one."""
+        wanted = f"{self.issue_type}{BETWEEN_NAMES}{fixer or ''}"
+        return self.model.beginning(wanted) if fixer is None else self.model.item(wanted)
 
 
 def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
     """How likely a fix is to be applied and verified."""
-    estimate = _Estimate(Share.of(counts.everything, today))
-    rates = _Rates(estimate.p, counts.types, today)
-    of_type = counts.everything if counts.issue_type is None else counts.types[counts.issue_type]
+    shares = _FixShares(counts, today)
+    estimate = _Estimate(shares.everything.whole)
+    rates = _Rates(estimate.p, shares.types)
     if counts.issue_type is not None:
-        estimate.narrow("issue type", Share.of(of_type, today), NAMED_STRENGTH)
+        estimate.narrow("issue type", shares.of_type.whole, NAMED_STRENGTH)
     if fixer is not None:
-        estimate.narrow("fixer", Share.of(of_type, today, fixer), NAMED_STRENGTH)
+        estimate.narrow("fixer", shares.of_type.item(fixer), NAMED_STRENGTH)
     moved, of_model = 0.0, estimate.share
     if counts.model is not None:
-        of_model = Share.of(counts.model, today)
+        of_model = shares.model.whole
         # The only model there is, or the only one with this issue type, tells nothing that was not counted already.
-        if of_model.attempts not in (estimate.everything.attempts, Share.of(of_type, today).attempts):
-            expected = rates.expected(counts.model)
+        if of_model.attempts not in (estimate.everything.attempts, shares.of_type.whole.attempts):
+            expected = rates.expected(shares.model)
             estimate.move("model", of_model, expected, MODEL_STRENGTH)
             moved = _log_odds(shrink(of_model, expected, MODEL_STRENGTH)) - _log_odds(expected)
         if counts.issue_type is None:
             estimate.share, estimate.strength = of_model, MODEL_STRENGTH
         else:
-            estimate.narrow("model and issue type", _of_type(counts, fixer, today), MODEL_TYPE_STRENGTH)
-    of_subject = Share.of(counts.subject or (), today)
-    if counts.subject and of_subject.attempts < of_model.attempts:  # else it is all there is of the model, and counted above
-        estimate.move("subject", of_subject, rates.expected(counts.subject, moved), SUBJECT_STRENGTH)
-    _narrow_to_signature(estimate, counts, of_subject, fixer, today)
+            estimate.narrow("model and issue type", shares.of_model_and_type(fixer), MODEL_TYPE_STRENGTH)
+    of_subject = shares.subject.whole
+    if of_subject.attempts and of_subject.attempts < of_model.attempts:  # else it is all there is of the model, counted above
+        estimate.move("subject", of_subject, rates.expected(shares.subject, moved), SUBJECT_STRENGTH)
+    if counts.signature is not None:
+        _narrow_to_signature(estimate, shares, fixer)
     return estimate.odds()
 
 
-def _of_type(counts: FixCounts, fixer: str | None, today: int) -> Share:
-    """Of the model's attempts those of the issue type, by any fixer or by one."""
-    wanted = f"{counts.issue_type}{BETWEEN_NAMES}{fixer or ''}"
-    model = counts.model or ()
-    if fixer is not None:
-        return Share.of(model, today, wanted)
-    return Share.of((counted for counted in model if counted.item.startswith(wanted)), today)
-
-
-def _narrow_to_signature(estimate: _Estimate, counts: FixCounts, of_subject: Share, fixer: str | None, today: int) -> None:
-    if counts.signature is None:
-        return
-    share, of_fixer = Share.of(counts.signature, today), Share.of(counts.signature, today, fixer)
+def _narrow_to_signature(estimate: _Estimate, shares: _FixShares, fixer: str | None) -> None:
+    share, of_fixer = shares.signature.whole, shares.signature.item(fixer)
     # An issue without a prompt has the signature of its model and type, and a subject that came up with one issue type only
     # has its signature: what they say was taken into account before.
-    known = [_of_type(counts, None, today).attempts, *([of_subject.attempts] if counts.subject else [])]
+    of_subject = shares.subject.whole.attempts
+    known = [shares.of_model_and_type(None).attempts, *([of_subject] if of_subject else [])]
     if share.attempts < min(known):
         estimate.narrow("signature", share, SIGNATURE_STRENGTH)
         if fixer is not None:
@@ -247,16 +304,13 @@ def _narrow_to_signature(estimate: _Estimate, counts: FixCounts, of_subject: Sha
 class _Rates:
     """What an issue type and a fixer let expect."""
 
-    def __init__(self, overall: float, types: Mapping[str, Sequence[Counted]], today: int) -> None:
-        self._overall, self._types, self._today = overall, types, today
+    def __init__(self, overall: float, types: Mapping[str, Shares]) -> None:
+        self._overall, self._types = overall, types
         self._known: dict[str, float] = {}
 
-    def expected(self, counts: Sequence[Counted], moved: float = 0.0) -> float:
+    def expected(self, shares: Shares, moved: float = 0.0) -> float:
         """The mean over some attempts, each moved by so much."""
-        weights: dict[str, float] = {}
-        for counted in counts:
-            weight = sum(counted.levels) * age_weight(counted.day, self._today)
-            weights[counted.item] = weights.get(counted.item, 0.0) + weight
+        weights = {item: share.weight for item, share in shares.items.items()}
         total = sum(weights.values())
         if not total:
             return _probability(_log_odds(self._overall) + moved)
@@ -266,8 +320,8 @@ class _Rates:
     def _of(self, item: str) -> float:
         if item not in self._known:
             issue_type, _, fixer = item.partition(BETWEEN_NAMES)
-            counts = self._types.get(issue_type, ())
-            of_type, of_fixer = Share.of(counts, self._today), Share.of(counts, self._today, fixer)
+            known = self._types.get(issue_type)
+            of_type, of_fixer = (known.whole, known.item(fixer)) if known else (Share(), Share())
             p = shrink(of_type, self._overall, NAMED_STRENGTH)
             self._known[item] = shrink(of_fixer, p, NAMED_STRENGTH) if of_fixer.attempts < of_type.attempts else p
         return self._known[item]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from hardwon import limits
@@ -119,9 +119,13 @@ def _first_command(row: FixRow) -> str:
     return commands[0]
 
 
-def _timestamp(record: Record) -> str:
+def text_of(at: datetime) -> str:
     """Always as long, and in UTC, so that times sort as text."""
-    return record.metadata.context.timestamp.astimezone(UTC).isoformat(timespec="microseconds")
+    return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _timestamp(record: Record) -> str:
+    return text_of(record.metadata.context.timestamp)
 
 
 def _shown(fix: Fix, at: str, signature: str) -> tuple[str | int | float | None, ...]:

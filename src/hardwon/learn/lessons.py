@@ -117,6 +117,14 @@ ANONYMOUS_SCOPES: Final = frozenset(
 """Counted without their newest record: nobody asks for it, and taking one back need not look for the next."""
 
 
+_SCORED_SCOPES: Final = frozenset({"score", "works", "avoid", "card", "card.foreign"})
+
+
+def levels_of(scope: str) -> int:
+    """How many of the levels anything in a scope is ever counted at: the others need not be read."""
+    return LEVELS if scope in _SCORED_SCOPES else SUCCEEDED + 1
+
+
 def level_of_score(score: float) -> int:
     return min(round(score * MILLIONTHS) * LEVELS // MILLIONTHS, LEVELS - 1)
 

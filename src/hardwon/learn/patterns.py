@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Final, Literal
+from itertools import groupby
+from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.fields import from_us
@@ -14,7 +15,6 @@ from hardwon.learn import beta
 from hardwon.learn.confidence import STRATEGY_STRENGTH, Counted, Odds, Share, interval_around, seed_confidence, shrink
 from hardwon.learn.lessons import BETWEEN_NAMES, HELPED
 from hardwon.learn.support import Support
-from hardwon.model import Fix
 
 PatternKind = Literal["exact", "model", "type", "hour", "weekday"]
 
@@ -68,13 +68,29 @@ def rank_strategies(supports: Iterable[Support], usual_p: float, today: int) -> 
     return sorted(ranked, key=lambda each: (-each.p_success, -each.support.last_us, each.support.item))
 
 
-def strategy_from(ranked: RankedStrategy, fix: Fix) -> Strategy:
-    """`fix` is one that used it: its words are shown, cut where what they were compared by ends."""
+def equally_likely(shares: Mapping[str, Share], usual_p: float) -> Iterator[list[str]]:
+    """Strategies by how likely they are to succeed, those that are equally likely together."""
+
+    def unlikely(strategy: str) -> float:
+        return -shrink(shares[strategy], usual_p, STRATEGY_STRENGTH)
+
+    return (list(same) for _, same in groupby(sorted(shares, key=unlikely), key=unlikely))
+
+
+class Did(NamedTuple):
+    """What a fix did, in its own words."""
+
+    fix_commands: Sequence[str]
+    analysis: str
+
+
+def strategy_from(ranked: RankedStrategy, did: Did) -> Strategy:
+    """`did` is what one that used it says: its words are shown, cut where what they were compared by ends."""
     share = ranked.share
     return Strategy(
         id=ranked.support.item,
-        fix_commands=tuple(fix.fix_commands),
-        analysis=" ".join(fix.analysis.split())[: limits.LESSON_CHARS_MAX],
+        fix_commands=tuple(did.fix_commands),
+        analysis=" ".join(did.analysis.split())[: limits.LESSON_CHARS_MAX],
         attempts=share.attempts,
         applied=share.applied,
         verified=share.verified,
@@ -101,9 +117,14 @@ class Pattern:
     failure_count: int
     applied_count: int
     p_success: float
-    interval: tuple[float, float]
+    strength: float
     last_seen: datetime
     best_fix: Strategy | None
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Where the true rate lies with 90 % probability."""
+        return interval_around(self.p_success, self.strength)
 
     @property
     def confidence(self) -> float:
@@ -196,6 +217,21 @@ class ModelInsights:
     effective_fixes: tuple[Strategy, ...]
     performance_notes: tuple[str, ...]
     last_updated: datetime | None
+
+
+@dataclass(frozen=True)
+class ModelHistory:
+    """How fixes of a model went so far, who says so, and how often somebody vouched for it. `issues` are its most frequent
+    ones, `p_success` the probability that the next fix succeeds."""
+
+    model_name: str
+    attempts: int
+    verified: int
+    p_success: float
+    issues: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    sources: tuple[str, ...]
+    vouched: int
 
 
 def common_issues(counts: Iterable[Counted]) -> list[tuple[str, int]]:

@@ -148,7 +148,8 @@ def weigh(
     brings it back."""
     weighed = []
     for support in supports:
-        good, bad = thresholds.good(support.levels), thresholds.bad(support.levels)
+        levels = support.levels
+        good, bad = thresholds.good(levels), thresholds.bad(levels)
         helpful, harmful = (good, bad) if kind == "works" else (bad, good)
         claimed = bool(support.claims)
         if not helpful and not claimed:

@@ -21,7 +21,6 @@ class Support:
     vouched: int = 0
     total: int = 0
     best: int = 0
-    levels: list[int] = field(default_factory=lambda: [0] * LEVELS)
     authors: set[str] = field(default_factory=set)
     keys: set[str] = field(default_factory=set)
     first_day: int = 0
@@ -36,7 +35,6 @@ class Support:
         self.vouched += tally.vouched
         self.total += tally.total
         self.best = max(self.best, tally.best)
-        self.levels = [mine + more for mine, more in zip(self.levels, tally.levels, strict=True)]
         self.authors.add(tally.author)
         self.keys.add(tally.key)
         self.newest.append((tally.last_us, tally.last_id))
@@ -51,6 +49,11 @@ class Support:
 
     def _seen_on(self, day: int) -> None:
         self.first_day = min(self.first_day, day) if self.newest else day
+
+    @property
+    def levels(self) -> list[int]:
+        """How often it was seen at each level."""
+        return [sum(times) for times in zip(*(tally.levels for tally in self.tallies), strict=True)] or [0] * LEVELS
 
     @property
     def mean(self) -> float:
@@ -122,5 +125,8 @@ def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> d
     supports: dict[str, Support] = {}
     for tally in tallies:
         item = same.get(tally.item, tally.item) if same else tally.item
-        supports.setdefault(item, Support(item)).add(tally)
+        support = supports.get(item)
+        if support is None:
+            support = supports[item] = Support(item)
+        support.add(tally)
     return supports

@@ -1,9 +1,7 @@
-"""The `hardwon` command. Each command is one call of `Memory` (or of `datasets`) and prints what it answers: lines for people,
-or, with `--json`, one JSON value for programs. docs/cli.md has the keys and the exit codes.
+"""The `hardwon` command. Each command is one call of `Memory` (of `datasets`, of a door) and prints what it answers: lines for
+people, or, with `--json`, one JSON value for programs. docs/cli.md has the keys and the exit codes.
 
-Everything that goes to standard output passes `_write`: a reader that left, or a full disk, ends the command there.
-
-Annotations are not postponed here: typer would have to evaluate each of them twice before any command could start.
+`cli_base` has what the commands share, and the names of those in other modules.
 """
 
 import gc
@@ -11,128 +9,56 @@ import json
 import logging
 import os
 import re
-import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 import hardwon
 from hardwon import limits
-from hardwon.errors import HardwonError, InvalidInputError
-from hardwon.memory import Memory
-from hardwon.model import Record
+from hardwon.errors import InvalidInputError
 from hardwon.recall.topology import Branch
 from hardwon.reports import Loaded
 from hardwon.serve import terminal
-from hardwon.serve.cli_hooks import hooks
-from hardwon.serve.terminal import Line, Look, shown, visible
+from hardwon.serve.cli_base import (
+    CARE,
+    DATA_SETS,
+    FAILED,
+    RECORDING,
+    SEEING,
+    Ascii,
+    Chosen,
+    Json,
+    Width,
+    app,
+    chosen,
+    command,
+    complain,
+    fail,
+    look,
+    progress,
+    record_json,
+    write,
+    write_json,
+    write_lines,
+    write_text,
+)
+from hardwon.serve.terminal import visible
 
 if TYPE_CHECKING:
     from hardwon.datasets import DatasetLoaded  # their word lists are read only where they are needed
 
-FAILED: Final = 1
-READER_LEFT: Final = 141
-"""As a shell reports a program that a broken pipe ended."""
-
-_WIDTH: Final = 80
-_WIDTH_MIN: Final = 20
 _SIZE_DIGITS_MAX: Final = 18  # of a number that may be meant; Python refuses to read endless ones
-
-RECORDING: Final = "Remember and recall"
-SEEING: Final = "See what is there"
-DATA_SETS: Final = "Data sets"
-CARE: Final = "Care"
-
-
-class _Commands(TyperGroup):
-    """The commands in their groups; an error becomes one line."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # what it overrides has it
-        groups: dict[str, list[tuple[str, str]]] = {}
-        widest = max(map(len, self.commands))
-        for name, command in self.commands.items():
-            panel = str(getattr(command, "rich_help_panel", ""))
-            groups.setdefault(panel, []).append((name, command.get_short_help_str(formatter.width - widest - 6)))
-        for panel, rows in groups.items():
-            with formatter.section(panel):
-                formatter.write_dl(rows, col_max=widest)
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except HardwonError as error:
-            _fail(str(error))
-        except OSError as error:
-            about = f"{error.filename}: " if error.filename else ""
-            _fail(f"{about}{error.strerror or error}")
-
-
-app = typer.Typer(
-    name="hardwon",
-    cls=_Commands,
-    help="An experience memory for AI agents: what was tried, how it turned out, and what to do next time.",
-    no_args_is_help=True,
-    rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\n"
-    "Exit codes: 0 all is well, 1 an error or invalid data, 2 wrong usage,\n"
-    "130 interrupted, 141 the reader of the output left.",
-)
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """The memory and the project that the command line, or the environment, names."""
-
-    memory: str | None
-    project: str | None
-
-    def open(self, *, to_read: bool = False) -> Memory:
-        """A command that only reads does not make a memory where somebody mistyped its name."""
-        if to_read and self.memory and "://" not in self.memory and not _is_memory(self.memory):
-            _fail(
-                f"there is no memory at {self.memory}: check --memory (or HARDWON_MEMORY); hardwon remember makes a new one, "
-                "hardwon sync --make-tree takes in a folder of memory files"
-            )
-        return Memory(self.memory, self.project)
-
-
-def _is_memory(location: str) -> bool:
-    try:
-        path = Path(location).expanduser()
-        return path.is_file() or (path / "memory.db").exists()
-    except (OSError, RuntimeError, ValueError):  # too long, no such user, a zero byte: Memory says it better
-        return True
-
-
-Command = Callable[..., None]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-Width = Annotated[int | None, typer.Option(min=_WIDTH_MIN, help="Columns to draw into.", show_default="the terminal's")]
-Ascii = Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only.")]
-
-
-def _command(group: str, *examples: str) -> Callable[[Command], Command]:
-    """Adds a command under the name of its function; a test runs the examples."""
-    epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
-
-    def added(function: Command) -> Command:
-        return app.command(function.__name__.rstrip("_"), rich_help_panel=group, epilog=epilog)(function)
-
-    return added
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        _write(f"hardwon {hardwon.__version__}\n")
+        write(f"hardwon {hardwon.__version__}\n")
         raise typer.Exit
 
 
@@ -157,16 +83,13 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    ctx.obj = _Chosen(memory, project)
-
-
-app.add_typer(hooks, name="hooks", rich_help_panel=CARE)
+    ctx.obj = Chosen(memory, project)
 
 
 # --- remember and recall ----------------------------------------------------------------------------------------------
 
 
-@_command(
+@command(
     RECORDING,
     'hardwon remember "KeyError id in login.py" --outcome failure --tool code_interpreter --error-type runtime',
     'hardwon remember "Users want short answers" --outcome learning --insight-type preference --tag style',
@@ -205,15 +128,15 @@ def remember(
             raise InvalidInputError.one("--key", f"{name}={value}", "keys that are not given otherwise")
         keys[name] = value
     said = sys.stdin.read(limits.TEXT_CHARS_MAX + 1) if content == "-" else content
-    with _chosen(ctx).open() as memory:
+    with chosen(ctx).open() as memory:
         record = memory.remember(said, outcome, tool, summary, **keys)
     if as_json:
-        _write_json({"id": record.id, "path": record.path, "record": _as_json(record)})
+        write_json({"id": record.id, "path": record.path, "record": record_json(record)})
     else:
-        _write(f"{record.id}  {visible(record.path)}\n" if record.path else f"{record.id}\n")
+        write(f"{record.id}  {visible(record.path)}\n" if record.path else f"{record.id}\n")
 
 
-@_command(
+@command(
     RECORDING,
     'hardwon recall "login fails with KeyError"',
     'hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01',
@@ -254,31 +177,33 @@ def recall(
         "path": path,
     }
     filters = {name: value for name, value in given.items() if value is not None}
-    with _chosen(ctx).open(to_read=True) as memory:
+    with chosen(ctx).open(to_read=True) as memory:
         hits = memory.recall(query, k, **filters)
     if as_json:
-        _write_json([{"score": hit.score, "why": hit.why, "stale": hit.stale, "record": _as_json(hit.record)} for hit in hits])
+        write_json(
+            [{"score": hit.score, "why": hit.why, "stale": hit.stale, "record": record_json(hit.record)} for hit in hits]
+        )
     else:
-        _write_lines(terminal.hit_lines(hits, _look()))
+        write_lines(terminal.hit_lines(hits, look()))
 
 
 # --- see what is there ------------------------------------------------------------------------------------------------
 
 
-@_command(SEEING, "hardwon stats", "hardwon --memory agent_brain stats --json")
+@command(SEEING, "hardwon stats", "hardwon --memory agent_brain stats --json")
 def stats(ctx: typer.Context, as_json: Json = False) -> None:
     """Print how much there is, of what, and where."""
-    with _chosen(ctx).open(to_read=True) as memory:
+    with chosen(ctx).open(to_read=True) as memory:
         found = memory.stats()
     if not as_json:
-        _write_lines(terminal.stats_lines(found, _look()))
+        write_lines(terminal.stats_lines(found, look()))
         return
     shape = {name: value for name, value in asdict(found).items() if name not in ("first_us", "last_us")}
     first, last = found.first, found.last
-    _write_json(shape | {"first": first and first.isoformat(), "last": last and last.isoformat()})
+    write_json(shape | {"first": first and first.isoformat(), "last": last and last.isoformat()})
 
 
-@_command(SEEING, "hardwon map", "hardwon map --depth 2 --min-share 0.05 --sizes")
+@command(SEEING, "hardwon map", "hardwon map --depth 2 --min-share 0.05 --sizes")
 def map_(
     ctx: typer.Context,
     depth: Annotated[int | None, typer.Option(min=1, help="Levels to show.", show_default="all")] = None,
@@ -291,15 +216,15 @@ def map_(
     as_json: Json = False,
 ) -> None:
     """Draw the tree: what lies where, as bars, counts and shares."""
-    with _chosen(ctx).open(to_read=True) as memory:
+    with chosen(ctx).open(to_read=True) as memory:
         found = memory.topology()
     if as_json:
-        _write_json(_branch_json(found))
+        write_json(_branch_json(found))
     else:
-        _write_lines(terminal.map_lines(found, _look(width, ascii_only), depth=depth, min_share=min_share, sizes=sizes))
+        write_lines(terminal.map_lines(found, look(width, ascii_only), depth=depth, min_share=min_share, sizes=sizes))
 
 
-@_command(SEEING, "hardwon hotspots", "hardwon hotspots --share 0.5 --limit 10 --json")
+@command(SEEING, "hardwon hotspots", "hardwon hotspots --share 0.5 --limit 10 --json")
 def hotspots(
     ctx: typer.Context,
     share: Annotated[float, typer.Option(help="At least this share of the folder above, up to 1.")] = limits.HOTSPOT_SHARE,
@@ -309,25 +234,25 @@ def hotspots(
     as_json: Json = False,
 ) -> None:
     """List the folders in which most has gathered."""
-    with _chosen(ctx).open(to_read=True) as memory:
+    with chosen(ctx).open(to_read=True) as memory:
         found = memory.hotspots(share, limit)
     if as_json:
-        _write_json([asdict(spot) for spot in found])
+        write_json([asdict(spot) for spot in found])
     else:
-        _write_lines(terminal.hotspot_lines(found, _look(width, ascii_only)))
+        write_lines(terminal.hotspot_lines(found, look(width, ascii_only)))
 
 
-@_command(SEEING, "hardwon reflect", "hardwon reflect --json")
+@command(SEEING, "hardwon reflect", "hardwon reflect --json")
 def reflect(ctx: typer.Context, width: Width = None, ascii_only: Ascii = False, as_json: Json = False) -> None:
     """Say what works, where things fail, and how sure that is."""
-    with _chosen(ctx).open(to_read=True) as memory:
+    with chosen(ctx).open(to_read=True) as memory:
         said = memory.reflect()
     if as_json:
         shape = {name: value for name, value in vars(said).items() if name != "recent"}
         areas = {name: [{"area": area, "count": count} for area, count in shape[name]] for name in ("hotspots", "strengths")}
-        _write_json(shape | areas | {"recent": [_as_json(record) for record in said.recent]})
+        write_json(shape | areas | {"recent": [record_json(record) for record in said.recent]})
     else:
-        _write_lines(terminal.reflection_lines(said, _look(width, ascii_only)))
+        write_lines(terminal.reflection_lines(said, look(width, ascii_only)))
 
 
 def _branch_json(branch: Branch) -> dict[str, Any]:
@@ -350,7 +275,7 @@ _FORMAT_OF: Final = {".json": Format.JSON, ".py": Format.PYTHON}
 Author = Annotated[str, typer.Option(help="Who is said to have recorded what names nobody; rollback can undo a source.")]
 
 
-@_command(
+@command(
     DATA_SETS,
     "hardwon generate 200 --seed 7 --sessions --output memories.jsonl",
     "hardwon --memory agent_brain generate small --load",
@@ -377,22 +302,22 @@ def generate(
     memories = datasets.generate(_size(size), seed, sessions=sessions, start=start)
     printed = output == "-" or (output is None and not load)
     if printed:
-        _write("".join(_written(memories, form or (Format.JSON if as_json else Format.JSONL))))
+        write("".join(_written(memories, form or (Format.JSON if as_json else Format.JSONL))))
     elif output is not None:
         _write_file(Path(output), _written(memories, form or _FORMAT_OF.get(Path(output).suffix.lower(), Format.JSONL)))
     loaded = _load_dataset(ctx, memories, author) if load else None
     if printed:
         return
     if as_json:
-        _write_json({"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()})
+        write_json({"total": len(memories), "output": output, "loaded": loaded and loaded.to_dict()})
         return
     if output is not None:
-        _write(f"{len(memories)} memories written to {visible(output)}\n")
+        write(f"{len(memories)} memories written to {visible(output)}\n")
     if loaded:
-        _write_text(str(loaded))
+        write_text(str(loaded))
 
 
-@_command(DATA_SETS, "hardwon validate memories.jsonl", "hardwon validate memories.jsonl --json")
+@command(DATA_SETS, "hardwon validate memories.jsonl", "hardwon validate memories.jsonl --json")
 def validate(
     file: Annotated[str, typer.Argument(help="A data set: JSON, JSON Lines, or Python source, which is parsed and not run.")],
     as_json: Json = False,
@@ -402,14 +327,14 @@ def validate(
 
     report = datasets.validate(file)
     if as_json:
-        _write_json(report.to_dict())
+        write_json(report.to_dict())
     else:
-        _write_text(str(report))
+        write_text(str(report))
     if not report.ok:
         raise typer.Exit(FAILED)
 
 
-@_command(
+@command(
     DATA_SETS,
     "hardwon --memory agent_brain load memories.jsonl",
     "hardwon --memory agent_brain load memories.jsonl --dry-run --json",
@@ -421,21 +346,21 @@ def load(
     author: Author = "agent",
     as_json: Json = False,
 ) -> None:
-    """Take in a data set, or what another memory exported; exit code 1 when something was refused."""
+    """Take in a data set, or what another memory exported. Exit code 1 when something was refused."""
     if _holds_records(Path(file)):
-        with _chosen(ctx).open(to_read=dry_run) as memory, _progress("loading") as progress:
-            records = memory.load(file, dry_run, progress=progress)
+        with chosen(ctx).open(to_read=dry_run) as memory, progress("loading") as told:
+            records = memory.load(file, dry_run, progress=told)
         if as_json:
-            _write_json({"source": "records", **asdict(records)})
+            write_json({"source": "records", **asdict(records)})
         else:
-            _write_text(_loaded_text(records))
+            write_text(_loaded_text(records))
         refused = bool(records.conflicting)
     else:
         found = _load_dataset(ctx, file, author, dry_run)
         if as_json:
-            _write_json({"source": "dataset", **found.to_dict()})
+            write_json({"source": "dataset", **found.to_dict()})
         else:
-            _write_text(str(found))
+            write_text(str(found))
         refused = bool(found.rejected)
     if refused:
         raise typer.Exit(FAILED)
@@ -460,7 +385,7 @@ def _write_file(path: Path, texts: Iterable[str]) -> None:
     try:
         file = path.open("x", encoding="utf-8")
     except FileExistsError:
-        _fail(f"{path} exists already: choose another name, or remove it first")
+        fail(f"{path} exists already: choose another name, or remove it first")
     try:
         with file:
             file.writelines(texts)
@@ -472,14 +397,14 @@ def _write_file(path: Path, texts: Iterable[str]) -> None:
 def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = False) -> "DatasetLoaded":
     from hardwon import datasets
 
-    with _chosen(ctx).open(to_read=dry_run) as memory, _progress("loading") as progress:
-        return datasets.load_dataset(memory, source, author=author, dry_run=dry_run, progress=progress)
+    with chosen(ctx).open(to_read=dry_run) as memory, progress("loading") as told:
+        return datasets.load_dataset(memory, source, author=author, dry_run=dry_run, progress=told)
 
 
 def _holds_records(path: Path) -> bool:
     """Whether the file is what `export` writes. No memory of a data set may have these keys."""
     if not path.is_file():  # told before a memory is made for it
-        _fail(f"cannot read {path}: there is no such file")
+        fail(f"cannot read {path}: there is no such file")
     with path.open("rb") as file:
         first = next((line for line in iter(lambda: file.readline(limits.RECORD_BYTES_MAX), b"") if line.strip()), b"")
     try:
@@ -501,7 +426,7 @@ def _loaded_text(loaded: Loaded) -> str:
 # --- care -------------------------------------------------------------------------------------------------------------
 
 
-@_command(
+@command(
     CARE,
     "hardwon --memory agent_brain sync --make-tree",
     "hardwon --memory agent_brain sync --json",
@@ -512,28 +437,23 @@ def sync(
     as_json: Json = False,
 ) -> None:
     """Bring the files of the tree and the memory in step."""
-    with _chosen(ctx).open(to_read=not make_tree) as memory:
+    with chosen(ctx).open(to_read=not make_tree) as memory:
         if make_tree:
             memory.make_tree()
         elif memory.tree is None:
-            _fail(f"{memory.location} has no tree of files: hardwon sync --make-tree gives it one")
+            fail(f"{memory.location} has no tree of files: hardwon sync --make-tree gives it one")
         found = memory.sync()
     if as_json:
-        _write_json(asdict(found))
+        write_json(asdict(found))
         return
-    _write(f"{found.added} new, {found.edited} edited, {found.moved} moved, {found.absent} gone\n")
+    write(f"{found.added} new, {found.edited} edited, {found.moved} moved, {found.absent} gone\n")
     for path, why in found.left.items():
-        _complain(f"left alone: {path}: {why}")
+        complain(f"left alone: {path}: {why}")
     for path in found.secrets:
-        _complain(f"holds a secret, which the memory does not: {path}")
+        complain(f"holds a secret, which the memory does not: {path}")
 
 
-# --- what the commands share ------------------------------------------------------------------------------------------
-
-
-def _chosen(ctx: typer.Context) -> _Chosen:
-    chosen: _Chosen = ctx.obj
-    return chosen
+# --- what they are given ------------------------------------------------------------------------------------------------
 
 
 def _key_and_value(given: str) -> tuple[str, str]:
@@ -548,78 +468,13 @@ def _time(given: str | None) -> str | None:
     return f"{given}T00:00:00Z" if given and re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII) else given
 
 
-def _as_json(record: Record) -> Any:
-    return json.loads(record.to_json())
-
-
-def _look(width: int | None = None, ascii_only: bool = False) -> Look:
-    columns = width or max(_WIDTH_MIN, shutil.get_terminal_size((_WIDTH, 24)).columns)
-    can_draw = (getattr(sys.stdout, "encoding", "") or "").lower().startswith("utf")
-    return Look(columns, ascii_only or not can_draw)
-
-
-def _wants_colour(stream: TextIO) -> bool:
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _write_lines(lines: Iterable[Line]) -> None:
-    _write(shown(lines, _wants_colour(sys.stdout)))
-
-
-def _write_text(text: str) -> None:
-    """Lines that may hold what came from a file."""
-    ascii_only = _look().ascii_only
-    _write("".join(visible(line, ascii_only) + "\n" for line in text.split("\n")))
-
-
-def _write_json(value: object) -> None:
-    """ASCII, so that it reaches whatever reads it, and a terminal obeys nothing in it."""
-    _write(json.dumps(value, indent=2, allow_nan=False) + "\n")
-
-
-def _write(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError as error:
-        # What is left in the buffer would be tried, and complained about, once more when the process ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise typer.Exit(READER_LEFT) from None
-        _fail(f"cannot write the output: {error.strerror}")
-
-
-def _fail(message: str) -> NoReturn:
-    _complain(message)
-    raise typer.Exit(FAILED) from None
-
-
-def _complain(message: str) -> None:
-    sys.stderr.write(f"hardwon: {visible(' '.join(message.split()))}\n")
-
-
-@contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error while something long goes on; nothing where that is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(title, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
-
-
 class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return f"hardwon: {visible(' '.join(super().format(record).split()))}"
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    _complain(f"warning: {message}")
+    complain(f"warning: {message}")
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from hardwon.learn.confidence import Share
 from hardwon.learn.fix_rows import FixEntry
 from hardwon.learn.lessons import Lesson, Tally
 from hardwon.model import Event
@@ -87,6 +88,22 @@ class Daily(NamedTuple):
     """How often something turned out at each level on one day (days since 1970), all authors together."""
 
     item: str
+    day: int
+    levels: tuple[int, ...]
+
+
+class Total(NamedTuple):
+    """How often an item under a key turned out at each level, all days and authors together."""
+
+    key: str
+    item: str
+    levels: tuple[int, ...]
+
+
+class DayTotal(NamedTuple):
+    """How often anything under a key turned out at each level on one day, all items and authors together."""
+
+    key: str
     day: int
     levels: tuple[int, ...]
 
@@ -285,6 +302,10 @@ class Store(ABC):
         """Zeros and empty maps for an empty project."""
 
     @abstractmethod
+    def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
+        """How many records pass the filters. `trusted` as in `page`."""
+
+    @abstractmethod
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         """How many experiences that are not archived have the same outcome, tool and values of these keys."""
 
@@ -306,8 +327,18 @@ class Store(ABC):
     # What records taught. Sources that were rolled back are left out.
 
     @abstractmethod
-    def daily(self, project: str, scope: str, key: str) -> list[Daily]:
-        """The counts under a key per item and day; an empty list where nothing was counted."""
+    def daily(self, project: str, scope: str, key: str, items_max: int | None = None) -> list[Daily]:
+        """The counts under a key per item and day; an empty list where nothing was counted. `items_max`: of the items that were
+        counted most, all days of an item or none."""
+
+    @abstractmethod
+    def newest_taught(self, project: str, scope: str, key: str, item_start: str, limit: int) -> list[tuple[int, str]]:
+        """Time and id of the newest record of each tally under a key whose item begins so, the newest first."""
+
+    @abstractmethod
+    def shares(self, project: str, scope: str, key: str, today: int, items_max: int | None = None) -> list[tuple[str, Share]]:
+        """The same counts added up over the days, as they are and as they weigh today (`learn.confidence.age_weight`): of every
+        item, or of those that were counted most."""
 
     @abstractmethod
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
@@ -324,6 +355,20 @@ class Store(ABC):
     @abstractmethod
     def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
         """The keys of a scope that were counted most, in that order."""
+
+    @abstractmethod
+    def totals(self, project: str, scope: str, limit: int, since_day: int | None = None) -> list[Total]:
+        """Everything in a scope, from a day on or of all days, added up per key and item: the `limit` that were counted most,
+        in that order. The levels are those that the scope uses."""
+
+    @abstractmethod
+    def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
+        """Everything in a scope from a day on, added up per key and day, of the keys that were counted most since then: all
+        days of a key or none, by key and day."""
+
+    @abstractmethod
+    def distinct_keys(self, project: str, scope: str) -> int:
+        """How many keys of a scope were counted, without the empty one."""
 
     @abstractmethod
     def by_key(self, project: str, keys: Sequence[str], filters: Filters, limit: int) -> list[Found]:

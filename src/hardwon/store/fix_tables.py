@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fields import from_us
 from hardwon.learn.canonical import canonical
-from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text
+from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.lessons import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
 from hardwon.store import tallies
 from hardwon.store.contract import Stored
@@ -201,8 +202,9 @@ class FixTables:
             self._run(
                 f"UPDATE {self._prefix}issue_patterns SET best_fix = ? WHERE pattern_name = ?", (self._best_fix(name), name)
             )
+        helped = {entry.model for _, entry in entries if entry.level == SUCCEEDED}
         for model, at in sorted(models.items()):
-            self._characterise(model, at, newest=sign < 0)
+            self._characterise(model, at, newest=sign < 0, reworded=model in helped)
 
     def _add_sums(self, sums: dict[tuple[str, str, str], list[int]]) -> None:
         table = f"{self._prefix}fix_count"
@@ -249,7 +251,7 @@ class FixTables:
             f"AND kind IN {COUNTED_KINDS} AND status <> 'archived' AND author NOT IN (SELECT author FROM main.fix_left_out)"
         )
         last_us: int | None = self._run(sql, (model,)).get
-        return "" if last_us is None else from_us(last_us).isoformat(timespec="microseconds")
+        return "" if last_us is None else text_of(from_us(last_us))
 
     # --- what is said about them --------------------------------------------------------------------------------------
 
@@ -261,8 +263,8 @@ class FixTables:
                 return json.dumps({"fix_commands": commands, "analysis": analysis, "verified": verified}, ensure_ascii=False)
         return None
 
-    def _characterise(self, model: str, at: str, *, newest: bool) -> None:
-        """`newest`: of its fixes one went, so which one is the newest is looked up."""
+    def _characterise(self, model: str, at: str, *, newest: bool, reworded: bool) -> None:
+        """`newest`: of its fixes one went, so which one is the newest is looked up. `reworded`: what helps may be another."""
         table = f"{self._prefix}model_characteristics"
         counts = f"FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ?"
         attempts, applied, verified = self._run(f"SELECT sum(attempts), sum(applied), sum(verified) {counts}", (model,)).get
@@ -271,14 +273,14 @@ class FixTables:
             return
         common = f"SELECT item {counts} ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
         issues = [item for (item,) in self._run(common, (model,))]
-        fixes = [each.text for each in self._worded("model", model)]
+        fixes = _as_json([each.text for each in self._worded("model", model)]) if reworded else None
         last = self._last_of_model(model) if newest else at
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
         self._run(
-            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (model_name) DO UPDATE SET "
-            "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = ?5, "
+            f"INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, coalesce(?5, '[]'), ?6, ?7) ON CONFLICT (model_name) DO UPDATE SET "
+            "total_tests = ?2, success_rate = ?3, common_issues = ?4, effective_fixes = coalesce(?5, effective_fixes), "
             f"last_updated = {'?6' if newest else 'max(last_updated, ?6)'}, performance_notes = ?7",
-            (model, attempts, verified / attempts, _as_json(issues), _as_json(fixes), last, notes),
+            (model, attempts, verified / attempts, _as_json(issues), fixes, last, notes),
         )
 
     def _top(self, scope: str, key: str, limit: int) -> list[tuple[str, int, int]]:
@@ -328,6 +330,13 @@ class FixTables:
         sql = f"SELECT {COLUMNS} FROM main.fix_history WHERE {where} ORDER BY {order} LIMIT ?"
         for row in self._run(sql, (*values, limit)):
             yield FixRow(*row)
+
+    def count(self, since: datetime | None, until: datetime | None) -> int:
+        """How many rows are of a span of time."""
+        first, last = ("" if since is None else text_of(since)), ("~" if until is None else text_of(until))
+        sql = "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?"
+        found: int = self._run(sql, (first, last)).get
+        return found
 
     def id_of(self, record_id: str) -> int | None:
         sql = f"SELECT seq FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND id = ? AND kind = 'fix'"

@@ -1,4 +1,4 @@
-"""Records in and out as JSON Lines: one record a line, in UTF-8."""
+"""Records in and out as JSON Lines: one record a line, in UTF-8; and out as one JSON list."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ from hardwon.store.rows import record_of, sound_body
 _LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape what we write plainly
 
 
-def write(path: Path, records: Iterable[Stored], total: int, progress: Progress | None = None) -> int:
+def write(path: Path, records: Iterable[Stored], total: int, progress: Progress | None = None, *, as_list: bool = False) -> int:
     """Writes the file whole or not at all; returns how many records it holds."""
+    before, between, after = (b"[\n", b",\n", b"\n]\n") if as_list else (b"", b"\n", b"\n")
     done = 0
     with files.writing_atomically(path) as file:
+        file.write(before)
         for stored in records:
+            if done:
+                file.write(between)
             file.write(line_of(stored).encode())
-            file.write(b"\n")
             done += 1
             if progress and done % limits.BATCH_ROWS == 0:
                 progress(done, max(total, done))
+        if done or as_list:
+            file.write(after)
     return done
 
 

@@ -22,6 +22,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, InvalidInputError, NearlyFullWarning
 from hardwon.fields import to_us
+from hardwon.learn.confidence import Share
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
 from hardwon.learn.lessons import Tally, Taught, lessons_of
 from hardwon.model import INTERNAL_KINDS, SOLVED_FROM, Decision, Event
@@ -32,6 +33,7 @@ from hardwon.store.contract import (
     Counts,
     Cursor,
     Daily,
+    DayTotal,
     Finding,
     Found,
     Progress,
@@ -39,6 +41,7 @@ from hardwon.store.contract import (
     Row,
     Store,
     Stored,
+    Total,
     Writer,
 )
 from hardwon.store.fix_tables import FixTables
@@ -327,6 +330,17 @@ class SqliteStore(Store):
                 last_us,
             )
 
+    def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
+        where, values = _where(project, filters)
+        if trusted:
+            where += f" AND {_TRUSTED}"
+        only_time = Filters(kind="fix", since=filters.since, until=filters.until)
+        with self._reading() as connection:
+            if trusted and project == DEFAULT_PROJECT and filters == only_time:  # an index has just these
+                return FixTables(connection).count(filters.since, filters.until)
+            found: int = connection.execute(f"SELECT count(*) FROM record r WHERE {where}", tuple(values)).get
+        return found
+
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
         given = ", ".join(f"r.body ->> ?{number}" for number in range(2, len(keys) + 2))
         sql = (
@@ -344,9 +358,17 @@ class SqliteStore(Store):
 
     # --- knowledge ---
 
-    def daily(self, project: str, scope: str, key: str) -> list[Daily]:
+    def daily(self, project: str, scope: str, key: str, items_max: int | None = None) -> list[Daily]:
         with self._reading() as connection:
-            return tallies.daily(connection, project, scope, key)
+            return tallies.daily(connection, project, scope, key, items_max)
+
+    def newest_taught(self, project: str, scope: str, key: str, item_start: str, limit: int) -> list[tuple[int, str]]:
+        with self._reading() as connection:
+            return tallies.newest_taught(connection, project, scope, key, item_start, limit)
+
+    def shares(self, project: str, scope: str, key: str, today: int, items_max: int | None = None) -> list[tuple[str, Share]]:
+        with self._reading() as connection:
+            return tallies.shares(connection, project, scope, key, today, items_max)
 
     def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
         with self._reading() as connection:
@@ -363,6 +385,18 @@ class SqliteStore(Store):
     def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
         with self._reading() as connection:
             return tallies.most_counted(connection, project, scope, limit)
+
+    def totals(self, project: str, scope: str, limit: int, since_day: int | None = None) -> list[Total]:
+        with self._reading() as connection:
+            return tallies.totals(connection, project, scope, limit, since_day)
+
+    def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
+        with self._reading() as connection:
+            return tallies.day_totals(connection, project, scope, keys_max, since_day)
+
+    def distinct_keys(self, project: str, scope: str) -> int:
+        with self._reading() as connection:
+            return tallies.distinct_keys(connection, project, scope)
 
     def embedder(self, project: str) -> tuple[str, int] | None:
         with self._reading() as connection:

@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import apsw
 
+from hardwon import limits
 from hardwon.errors import DamagedError
+from hardwon.learn.confidence import Share
 from hardwon.learn.lessons import (
     DAY_US,
     KIND_OF_SCOPE,
@@ -23,9 +25,10 @@ from hardwon.learn.lessons import (
     add_up,
     keys_of,
     lessons_of,
+    levels_of,
 )
 from hardwon.model import INTERNAL_KINDS, VOUCHED_STATUSES
-from hardwon.store.contract import Daily, Stored
+from hardwon.store.contract import Daily, DayTotal, Stored, Total
 from hardwon.store.rows import original_of
 
 _PLACE: Final = "project_id, scope, key, item, day, author"
@@ -211,17 +214,60 @@ def derive_knowledge(connection: apsw.Connection) -> None:
 # --- reading ----------------------------------------------------------------------------------------------------
 
 
-def daily(connection: apsw.Connection, project: str, scope: str, key: str) -> list[Daily]:
-    sums = ", ".join(f"sum({name})" for name in _LEVELS)
+def _sums_of(scope: str) -> str:
+    return ", ".join(f"sum({name})" for name in _LEVELS[: levels_of(scope)])
+
+
+def _most_counted_items(scope: str, here: str, most: str) -> str:
+    times = _times_of(scope)
+    return f"item IN (SELECT item FROM tally WHERE {here} GROUP BY item ORDER BY sum{times} DESC, item LIMIT {most})"
+
+
+def _times_of(scope: str) -> str:
+    """As _TIMES, without the levels that nothing of the scope is at."""
+    return f"({' + '.join(_LEVELS[: levels_of(scope)])})"
+
+
+_UNDER_KEY: Final = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
+
+
+def daily(connection: apsw.Connection, project: str, scope: str, key: str, items_max: int | None) -> list[Daily]:
+    chosen = "" if items_max is None else f" AND {_most_counted_items(scope, _UNDER_KEY, '?4')}"
+    sql = f"SELECT item, day, {_sums_of(scope)} FROM tally WHERE {_UNDER_KEY}{chosen} GROUP BY item, day"
+    given = (project, scope, key, *(() if items_max is None else (items_max,)))
+    return [Daily(item, day, tuple(levels)) for item, day, *levels in connection.execute(sql, given)]
+
+
+def shares(
+    connection: apsw.Connection, project: str, scope: str, key: str, today: int, items_max: int | None
+) -> list[tuple[str, Share]]:
+    chosen = "" if items_max is None else f" AND {_most_counted_items(scope, _UNDER_KEY, '?6')}"
+    weight = "pow(2.0, -max(0, ?4 - day) / ?5)"
+    tried = "(level0 + level1 + level2)"
     sql = (
-        f"SELECT item, day, {sums} FROM tally WHERE project_id = ?1 AND scope = ?2 AND key = ?3 "
-        f"AND {TRUSTED_AUTHORS} GROUP BY item, day"
+        f"SELECT item, sum{tried}, sum(level1 + level2), sum(level2), sum({tried} * {weight}), sum(level2 * {weight}) "
+        f"FROM tally WHERE {_UNDER_KEY}{chosen} GROUP BY item"
     )
-    return [Daily(item, day, tuple(levels)) for item, day, *levels in connection.execute(sql, (project, scope, key))]
+    given = (project, scope, key, today, limits.HALF_LIFE_DAYS * 1.0, *(() if items_max is None else (items_max,)))
+    return [(item, Share(*figures)) for item, *figures in connection.execute(sql, given)]
 
 
-_TALLY: Final = f"SELECT scope, key, item, day, author, {_FIGURES} FROM tally"
+def newest_taught(
+    connection: apsw.Connection, project: str, scope: str, key: str, item_start: str, limit: int
+) -> list[tuple[int, str]]:
+    sql = (
+        f"SELECT last_us, last_id FROM tally WHERE {_UNDER_KEY} AND item >= ?4 AND substr(item, 1, length(?4)) = ?4 "
+        "ORDER BY last_us DESC, last_id DESC LIMIT ?5"
+    )
+    return [(last_us, last_id) for last_us, last_id in connection.execute(sql, (project, scope, key, item_start, limit))]
+
+
 _NAMED: Final = 10  # fields of a tally before its levels
+
+
+def _select_tally(scope: str) -> str:
+    figures = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_LEVELS[: levels_of(scope)]])
+    return f"SELECT scope, key, item, day, author, {figures} FROM tally"
 
 
 def _tally(row: tuple[Any, ...]) -> Tally:
@@ -229,16 +275,12 @@ def _tally(row: tuple[Any, ...]) -> Tally:
 
 
 def tallies(connection: apsw.Connection, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
-    here = f"project_id = ?1 AND scope = ?2 AND key = ?3 AND {TRUSTED_AUTHORS}"
-    sql = (
-        f"{_TALLY} WHERE {here} AND item IN "
-        f"(SELECT item FROM tally WHERE {here} GROUP BY item ORDER BY sum{_TIMES} DESC, item LIMIT ?4)"
-    )
+    sql = f"{_select_tally(scope)} WHERE {_UNDER_KEY} AND {_most_counted_items(scope, _UNDER_KEY, '?4')}"
     return [_tally(row) for row in connection.execute(sql, (project, scope, key, items_max))]
 
 
 def tallies_of_item(connection: apsw.Connection, project: str, scope: str, key: str, item: str) -> list[Tally]:
-    sql = f"{_TALLY} WHERE project_id = ?1 AND scope = ?2 AND key = ?3 AND item = ?4 AND {TRUSTED_AUTHORS}"
+    sql = f"{_select_tally(scope)} WHERE {_UNDER_KEY} AND item = ?4"
     return [_tally(row) for row in connection.execute(sql, (project, scope, key, item))]
 
 
@@ -253,9 +295,35 @@ def vouched_items(connection: apsw.Connection, project: str) -> set[tuple[str, s
 def most_counted(connection: apsw.Connection, project: str, scope: str, limit: int) -> list[str]:
     sql = (
         f"SELECT key FROM tally WHERE project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} "
-        f"GROUP BY key ORDER BY sum{_TIMES} DESC, key LIMIT ?3"
+        f"GROUP BY key ORDER BY sum{_times_of(scope)} DESC, key LIMIT ?3"
     )
     return [key for (key,) in connection.execute(sql, (project, scope, limit))]
+
+
+def totals(connection: apsw.Connection, project: str, scope: str, limit: int, since_day: int | None) -> list[Total]:
+    sql = (
+        f"SELECT key, item, {_sums_of(scope)} FROM tally WHERE project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} "
+        f"AND (?4 IS NULL OR day >= ?4) GROUP BY key, item ORDER BY sum{_times_of(scope)} DESC, key, item LIMIT ?3"
+    )
+    found = connection.execute(sql, (project, scope, limit, since_day))
+    return [Total(key, item, tuple(levels)) for key, item, *levels in found]
+
+
+def day_totals(connection: apsw.Connection, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
+    here = f"project_id = ?1 AND scope = ?2 AND {TRUSTED_AUTHORS} AND day >= ?4"
+    sql = (
+        f"SELECT key, day, {_sums_of(scope)} FROM tally WHERE {here} AND key IN "
+        f"(SELECT key FROM tally WHERE {here} GROUP BY key ORDER BY sum{_times_of(scope)} DESC, key LIMIT ?3) "
+        "GROUP BY key, day ORDER BY key, day"
+    )
+    found = connection.execute(sql, (project, scope, keys_max, since_day))
+    return [DayTotal(key, day, tuple(levels)) for key, day, *levels in found]
+
+
+def distinct_keys(connection: apsw.Connection, project: str, scope: str) -> int:
+    sql = f"SELECT count(DISTINCT key) FROM tally WHERE project_id = ?1 AND scope = ?2 AND key <> '' AND {TRUSTED_AUTHORS}"
+    found: int = connection.execute(sql, (project, scope)).get
+    return found
 
 
 def rolled_back(connection: apsw.Connection, project: str) -> set[str]:

@@ -1,0 +1,142 @@
+"""The command line under test: as a process, in this process, on a terminal; and its page of the documentation."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from hardwon.serve import cli as _cli  # noqa: F401  # it declares its commands
+from hardwon.serve.cli_base import app
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "cli.md").read_text()
+
+
+def _flat(commands: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """By name; those that have a word before them, with that word."""
+    found: dict[str, Any] = {}
+    for name, command in commands.items():
+        found |= _flat(command.commands, f"{name} ") if hasattr(command, "commands") else {before + name: command}
+    return found
+
+
+BUILT = _flat(typer.main.get_group(app).commands)
+COMMANDS = list(BUILT)
+EXAMPLES = [
+    (name, line.strip())
+    for name, command in BUILT.items()
+    for line in str(command.epilog).splitlines()
+    if line.strip().startswith("hardwon ")
+]
+
+
+def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this folder, with its memory in `brain`, and nothing of the environment that would change the output."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HARDWON_MEMORY", "brain")
+    for name in ("HARDWON_PROJECT", "HARDWON_AIMEMORY", "NO_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def hardwon_does(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hardwon.serve.cli", *arguments],
+        input=stdin,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def at_once(*arguments: str, stdin: str | None = None) -> Result:
+    """The same without a process of its own."""
+    return CliRunner().invoke(app, list(arguments), input=stdin, prog_name="hardwon")
+
+
+def answered(*arguments: str, complaints: bool = False) -> Any:
+    done = at_once(*arguments, "--json")
+    assert done.exit_code == 0, done.output
+    assert complaints or done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def refused(*arguments: str, code: int = 1) -> str:
+    """What is said about it, in one line."""
+    done = at_once(*arguments)
+    assert (done.exit_code, done.stdout) == (code, ""), done.output
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("hardwon: ")
+    return done.stderr.removeprefix("hardwon: ").rstrip("\n")
+
+
+def on_a_terminal(*arguments: str, answer: str | None = None, code: int = 0, **environment: str) -> str:
+    """What the command shows when both of its outputs are a terminal of 100 columns; with an `answer`, its input too, and that
+    is typed once it asks."""
+    ours, theirs = pty.openpty()
+    shown = bytearray()
+
+    def read() -> None:
+        typed = answer is None
+        try:
+            while data := os.read(ours, 65536):
+                shown.extend(data)
+                if not typed and b"[y/N] " in shown:
+                    os.write(ours, str(answer).encode())
+                    typed = True
+        except OSError:  # the other side is closed
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    done = subprocess.run(
+        [sys.executable, "-m", "hardwon.serve.cli", *arguments],
+        stdin=subprocess.DEVNULL if answer is None else theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", **environment},
+        check=False,
+        timeout=120,
+        start_new_session=True,
+        preexec_fn=lambda: _take_terminal(theirs),
+    )
+    os.close(theirs)
+    reader.join(timeout=30)
+    os.close(ours)
+    assert done.returncode == code, shown.decode()
+    return shown.decode()
+
+
+def _take_terminal(terminal: int) -> None:
+    """In the new process: what is typed there, Ctrl-C as well, is for this one. Whoever runs the tests may ignore it."""
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def keys_of(value: Any) -> set[str]:
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    return set(value) if isinstance(value, Mapping) else set()
+
+
+def section_of(command: str) -> str:
+    """A word before others has one section for all of them."""
+    name = command.split()[0]
+    found = re.search(rf"^### {name}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/cli.md has no section on {command}"
+    return found.group(1)

@@ -1,0 +1,474 @@
+"""The command line of care: nothing goes unasked, everything that goes can come back until it is said otherwise."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import ROOT, answered, at_once, hardwon_does, keys_of, on_a_terminal, refused, section_of, settle
+from hardwon import Fix, Memory
+from hardwon.model import Issue, Metadata, Moment
+
+SCRIPT = ROOT / "examples" / "backup.sh"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+
+
+def old_fixes(count: int, days: int, *, works: bool, issue_type: str) -> list[Fix]:
+    at = datetime.now(UTC) - timedelta(days=days)
+    return [
+        Fix(
+            issue=Issue(model="m", issue_type=issue_type, description=f"attempt {number} " + "at length " * 100),
+            analysis="the analysis " * 100,
+            fix_commands=["touch ran"],
+            fix_success=works,
+            verification_success=works,
+            metadata=Metadata(context=Moment(timestamp=at + timedelta(minutes=number))),
+        )
+        for number in range(count)
+    ]
+
+
+def fill() -> None:
+    """Failures and successes of 40, 100 and 400 days ago, and new ones."""
+    with Memory("brain") as memory:
+        for days in (40, 100, 400):
+            memory.add_many(old_fixes(6, days, works=False, issue_type="TIMEOUT"))
+            memory.add_many(old_fixes(4, days, works=True, issue_type="NO_OUTPUT"))
+        memory.add_many(old_fixes(3, 1, works=False, issue_type="TIMEOUT"))
+        memory.add_many(old_fixes(2, 1, works=True, issue_type="NO_OUTPUT"))
+
+
+def fixes() -> int:
+    return int(answered("stats")["by_kind"].get("fix", 0))
+
+
+def parsed(done: Any) -> Any:
+    return json.loads(done.stdout)
+
+
+# --- cleanup and compress ---------------------------------------------------------------------------------------------
+
+
+def test_a_script_must_say_yes() -> None:
+    fill()
+    before = fixes()
+    done = hardwon_does("cleanup")
+    assert done.returncode == 1
+    assert re.match(r"\d+ fixes older than 30 days would be taken out: \d+ that failed, \d+ that worked", done.stdout)
+    assert done.stderr == "hardwon: nothing was changed: add --yes to do it\n"
+    assert fixes() == before
+
+
+def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
+    fill()
+    before, learned = fixes(), answered("patterns")
+    preview = answered("cleanup", "30", "--dry-run")
+    assert preview["dry_run"] is True
+    assert preview["event_id"] is None
+    done = hardwon_does("cleanup", "30", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    said, hint = done.stdout.splitlines()
+    assert said.startswith(f"{preview['failed'] + preview['successful']} fixes older than 30 days taken out")
+    assert preview["failed"] > preview["successful"] > 0
+    assert fixes() == before - preview["failed"] - preview["successful"]
+    assert [{**each, "best_fix": None} for each in answered("patterns")] == [{**each, "best_fix": None} for each in learned]
+    words = shlex.split(hint.removeprefix("to take it back: "))
+    assert words[:2] == ["hardwon", "--memory"]
+    undone = hardwon_does(*words[1:])
+    assert (undone.returncode, undone.stderr, undone.stdout) == (0, "", "undone: cleanup\n")
+    assert fixes() == before
+    assert answered("doctor")["ok"]
+
+
+def test_how_long_successes_stay_can_be_said() -> None:
+    fill()
+    usual = answered("cleanup", "30", "--dry-run")
+    longer = answered("cleanup", "30", "--keep-successes", "1000", "--dry-run")
+    assert longer["successful"] == 0 < usual["successful"]
+    assert longer["failed"] == usual["failed"]
+
+
+def test_json_is_for_programs_which_must_say_yes() -> None:
+    fill()
+    before = fixes()
+    shown = at_once("cleanup", "--json")
+    assert shown.exit_code == 1
+    assert parsed(shown)["dry_run"] is True
+    assert fixes() == before
+    done = answered("cleanup", "--yes")
+    assert done["dry_run"] is False
+    assert fixes() == before - done["failed"] - done["successful"]
+    assert answered("undo", done["event_id"])["action"] == "cleanup"
+
+
+@pytest.mark.parametrize("command", ["cleanup 36500", "compress 36500", "cleanup 30 --keep-successes 36500"])
+def test_a_century_is_an_age_like_any_other(command: str) -> None:
+    fill()
+    before = fixes()
+    assert answered(*command.split(), "--dry-run")["event_id"] is None
+    assert fixes() == before
+
+
+def test_where_nothing_is_old_nothing_is_asked() -> None:
+    with Memory("brain") as memory:
+        memory.add_many(old_fixes(3, 1, works=False, issue_type="TIMEOUT"))
+    for command, said in (("cleanup", "0 fixes older than 30 days"), ("compress", "0 fixes older than 90 days")):
+        done = at_once(command)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout.startswith(said)
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "yes please\n", "\x04"])
+def test_on_a_terminal_it_asks_and_no_means_no(answer: str) -> None:
+    fill()
+    before = fixes()
+    shown = on_a_terminal("cleanup", answer=answer, code=1)
+    assert "Take them out? [y/N]" in shown
+    assert "hardwon: nothing was changed" in shown
+    assert fixes() == before
+
+
+@pytest.mark.parametrize("answer", ["y\n", "YES\n"])
+def test_on_a_terminal_yes_means_yes(answer: str) -> None:
+    fill()
+    before = fixes()
+    shown = on_a_terminal("cleanup", answer=answer)
+    preview, question, done = shown.partition("Take them out? [y/N]")
+    assert " would be taken out: " in preview
+    assert question
+    assert re.search(r"\d+ fixes older than 30 days taken out: ", done)
+    assert " undo " in done
+    assert fixes() < before
+
+
+def test_an_interrupted_question_changes_nothing() -> None:
+    fill()
+    before = fixes()
+    on_a_terminal("cleanup", answer="\x03", code=130)
+    assert fixes() == before
+
+
+def test_compressed_details_come_back() -> None:
+    fill()
+    with Memory("brain") as memory:
+        (whole,) = memory.browse(1, kind="fix", until=datetime.now(UTC) - timedelta(days=300))
+    refused_one = hardwon_does("compress")
+    assert (refused_one.returncode, refused_one.stderr) == (1, "hardwon: nothing was changed: add --yes to do it\n")
+    preview = answered("compress", "90", "--dry-run")
+    assert preview["records"] == 20
+    done = hardwon_does("compress", "90", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    said, hint = done.stdout.splitlines()
+    assert re.fullmatch(r"20 fixes older than 90 days compressed, which saves [\d.]+ KiB", said)
+    with Memory("brain") as memory:
+        assert memory.get(whole.id) == whole
+    assert hardwon_does(*shlex.split(hint.removeprefix("to take it back: "))[1:]).stdout == "undone: compress\n"
+    assert "Compress them? [y/N]" in on_a_terminal("compress", answer="n\n", code=1)
+    assert answered("doctor")["ok"]
+
+
+def test_what_cannot_be_undone_is_told() -> None:
+    fill()
+    assert "there is no decision" in refused("undo", "nonsense")
+    assert "there is no decision" in refused("undo", "0198c0de-0000-7000-8000-000000000001")
+    done = answered("cleanup", "--yes")
+    assert answered("undo", done["event_id"])["id"] == done["event_id"]
+    refused("undo", done["event_id"])
+
+
+def test_compacting_ends_undo_and_says_so_first() -> None:
+    fill()
+    event = answered("cleanup", "--yes")["event_id"]
+    assert refused("compact") == "nothing was changed: add --yes to do it"
+    shown = on_a_terminal("compact", answer="n\n", code=1)
+    assert "no earlier cleanup can be undone. Compact? [y/N]" in shown
+    done = hardwon_does("compact", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"[\d.]+ \w+ before, [\d.]+ \w+ now; the texts of \d+ records are gone for good\n", done.stdout)
+    assert "compacted" in refused("undo", event)
+    again = answered("compact", "--yes")
+    assert (again["purged"], again["before_bytes"] > 0, again["after_bytes"] > 0) == (0, True, True)
+
+
+def test_long_work_shows_its_progress_on_a_terminal_alone() -> None:
+    fill()
+    assert "checking" in on_a_terminal("doctor")
+    assert hardwon_does("doctor").stderr == ""
+
+
+# --- export, backup, restore ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "form"), [("r.jsonl", "jsonl"), ("r.json", "json"), ("r", "jsonl"), ("r.JSON", "json")])
+def test_records_are_exported(name: str, form: str) -> None:
+    fill()
+    done = hardwon_does("export", name)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"35 records written to {name} as {form}\n"
+    text = Path(name).read_text()
+    found = json.loads(text) if form == "json" else [json.loads(line) for line in text.splitlines()]
+    assert len(found) == 35
+    assert {record["kind"] for record in found} == {"fix"}
+
+
+def test_what_is_exported_can_be_loaded_elsewhere() -> None:
+    fill()
+    answered("export", "r.jsonl")
+    assert answered("--memory", "other", "load", "r.jsonl")["added"] == 35
+
+
+def test_an_empty_memory_is_exported_as_an_empty_list() -> None:
+    with Memory("brain"):
+        assert answered("export", "r.json") == {"file": "r.json", "format": "json", "records": 0}
+        assert answered("export", "r.jsonl")["records"] == 0
+    assert (json.loads(Path("r.json").read_text()), Path("r.jsonl").read_text()) == ([], "")
+
+
+def test_fixes_are_exported_as_rows() -> None:
+    fill()
+    assert hardwon_does("export", "fixes.csv").stdout == "35 fixes written to fixes.csv as csv\n"
+    with Path("fixes.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 35
+    assert list(rows[0])[:5] == ["id", "timestamp", "model_name", "issue_type", "issue_signature"]
+    assert {row["issue_type"] for row in rows} == {"TIMEOUT", "NO_OUTPUT"}
+
+
+def test_reports_are_exported() -> None:
+    fill()
+    answered("export", "report.json", "--format", "insights")
+    report = json.loads(Path("report.json").read_text())
+    assert {"generated_at", "statistics", "model_insights", "knowledge_base"} <= report.keys()
+    answered("export", "numbers.json", "--format", "analytics")
+    numbers = json.loads(Path("numbers.json").read_text())
+    assert {"daily_stats", "model_performance", "issue_trends", "fixer_comparison"} <= numbers.keys()
+
+
+def test_exports_overwrite_nothing_unless_forced() -> None:
+    fill()
+    Path("mine.json").write_text("mine")
+    assert refused("export", "mine.json") == "mine.json exists already: choose another name, or add --force"
+    assert Path("mine.json").read_text() == "mine"
+    answered("export", "mine.json", "--force")
+    assert len(json.loads(Path("mine.json").read_text())) == 35
+    assert "database" in refused("export", "brain/memory.db", "--force")
+    assert fixes() == 35
+
+
+def test_a_backup_is_restored() -> None:
+    fill()
+    done = hardwon_does("backup", "copies/one.db")
+    assert (done.returncode, done.stderr) == (0, "")
+    checksum = hashlib.sha256(Path("copies/one.db").read_bytes()).hexdigest()
+    assert done.stdout.splitlines()[1] == f"sha256 {checksum}"
+    assert "exists already and is kept" in refused("backup", "copies/one.db")
+    at_once("cleanup", "--yes")
+    assert fixes() < 35
+    assert refused("restore", "copies/one.db") == "nothing was changed: add --yes to do it"
+    shown = on_a_terminal("restore", "copies/one.db", answer="n\n", code=1)
+    assert "Replace the memory brain by copies/one.db? [y/N]" in shown
+    assert fixes() < 35
+    back = hardwon_does("restore", "copies/one.db", "--yes")
+    assert (back.returncode, back.stderr) == (0, "")
+    kept = re.fullmatch(r"copies/one\.db is the memory now; what was there is kept at (.*)\n", back.stdout)
+    assert kept
+    assert Path(kept.group(1)).exists()
+    assert fixes() == 35
+
+
+def test_a_backup_makes_a_memory_where_there_is_none_without_asking() -> None:
+    fill()
+    made = answered("backup", "one.db")
+    assert made["size_bytes"] == Path("one.db").stat().st_size
+    assert answered("--memory", "new", "restore", "one.db") == {"file": "one.db", "kept": None}
+    assert answered("--memory", "new", "stats")["records"] == 35
+
+
+def test_a_backup_that_is_none_is_told() -> None:
+    fill()
+    assert refused("restore", "nowhere.db", "--yes") == "there is no backup at nowhere.db"
+    Path("notes.db").write_text("my notes")
+    refused("restore", "notes.db", "--yes")
+    assert fixes() == 35
+
+
+# --- health -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_tells_by_its_exit_code() -> None:
+    fill()
+    done = hardwon_does("doctor")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(line.startswith("ok   ") for line in done.stdout.splitlines())
+    Path("brain/memory.db").chmod(0o644)
+    sick = hardwon_does("doctor")
+    assert (sick.returncode, sick.stderr) == (1, "")
+    assert "BAD  permissions: 644" in sick.stdout
+    told = at_once("doctor", "--json")
+    assert told.exit_code == 1
+    assert [each["check"] for each in parsed(told)["findings"] if not each["ok"]] == ["permissions"]
+    assert parsed(told)["ok"] is False
+    assert "\x1b[32mok" in on_a_terminal("doctor", code=1)
+
+
+def test_a_damaged_memory_is_told_in_one_line() -> None:
+    fill()
+    content = Path("brain/memory.db").read_bytes()
+    Path("brain/memory.db").write_bytes(content[:5000])
+    for name in ("-wal", "-shm"):
+        Path(f"brain/memory.db{name}").unlink(missing_ok=True)
+    done = at_once("doctor")
+    assert done.exit_code == 1
+    assert done.stderr.count("\n") <= 1
+    assert "Traceback" not in done.output
+
+
+def test_what_is_derived_is_derived_again() -> None:
+    fill()
+    assert hardwon_does("rebuild").stdout == "0 records corrected; all that was counted is counted anew\n"
+    assert answered("rebuild") == {"corrected": 0}
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cleanup --yes",
+        "cleanup --dry-run",
+        "compress --yes",
+        "compact --yes",
+        "export r.jsonl",
+        "backup copy.db",
+        "restore made.db --yes",
+        "doctor",
+        "rebuild",
+    ],
+)
+def test_every_key_of_the_json_is_documented(command: str) -> None:
+    fill()
+    answered("backup", "made.db")
+    name, *rest = command.split()
+    found = answered(name, *rest)
+    documented = set(re.findall(r"`(\w+)`", section_of(name).partition("JSON")[2]))
+    assert keys_of(found)
+    assert keys_of(found) <= documented
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cleanup", "compress", "undo x", "compact --yes", "export r.jsonl", "backup copy.db", "doctor", "rebuild"],
+)
+def test_no_memory_is_made_where_a_name_was_mistyped(command: str) -> None:
+    assert refused("--memory", "nowhere", *command.split()).startswith("there is no memory at nowhere: check --memory")
+    assert not Path("nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cleanup -1",
+        "cleanup many",
+        "cleanup 30 --keep-successes -1",
+        "compress 99999999",
+        "undo",
+        "export",
+        "export r --format xml",
+        "backup",
+        "restore",
+    ],
+)
+def test_wrong_usage(command: str) -> None:
+    done = at_once(*command.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Error: " in done.stderr
+
+
+def test_a_reader_that_leaves_ends_it_quietly() -> None:
+    fill()
+    command = [sys.executable, "-m", "hardwon.serve.cli", "doctor"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert (process.wait(timeout=60), process.stderr.read()) == (141, b"")
+
+
+# --- the example of a scheduled backup --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def _on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hardwon` as an installed command, of the code under test."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    command = folder / "hardwon"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.serve.cli "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def back_up(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SCRIPT, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.usefixtures("_on_the_path")
+def test_scheduled_backups_are_checked_and_the_newest_kept() -> None:
+    fill()
+    folder = Path("my backups")
+    folder.mkdir()
+    old = [folder / f"memory-2020010{day}T030000Z.db" for day in range(1, 5)]
+    for path in old:
+        path.write_text("an older one")
+        path.with_name(path.name + ".sha256").write_text("its checksum")
+    (folder / "memory-notes.db").write_text("not one of ours")
+    done = back_up("my backups", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    kept = sorted(path.name for path in folder.iterdir())
+    made = [name for name in kept if name > "memory-2021" and name.endswith("Z.db")]
+    assert len(made) == 1
+    assert kept == sorted(
+        [
+            *(p.name + end for p in old[2:] for end in ("", ".sha256")),
+            "memory-notes.db",
+            *(made[0] + end for end in ("", ".sha256")),
+        ]
+    )
+    assert answered("--memory", "new", "restore", str(folder / made[0]))["kept"] is None
+    assert answered("--memory", "new", "stats")["records"] == 35
+
+
+@pytest.mark.usefixtures("_on_the_path")
+def test_a_backup_that_fails_removes_nothing() -> None:
+    folder = Path("copies")
+    folder.mkdir()
+    for day in range(1, 5):
+        (folder / f"memory-2020010{day}T030000Z.db").write_text("an older one")
+    done = back_up("copies", "1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("hardwon: there is no memory at brain")
+    assert len(list(folder.iterdir())) == 4
+
+
+@pytest.mark.parametrize("arguments", [(), ("copies", "0"), ("copies", "many"), ("copies", "-1"), ("copies", "")])
+def test_the_script_says_how_it_is_used(arguments: tuple[str, ...]) -> None:
+    done = back_up(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: backup.sh FOLDER [KEEP]")
+    assert not Path("copies").exists()

@@ -1,0 +1,277 @@
+"""The command line of fixes: what it says of models, days, strategies and patterns, and that nothing in them is obeyed."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from command_line import answered, at_once, hardwon_does, keys_of, on_a_terminal, refused, section_of, settle
+from hardwon import Fix, Memory
+from hardwon.errors import InvalidInputError
+from hardwon.model import Issue, Metadata, Moment
+from hardwon.serve import terminal_fixes
+from hardwon.serve.terminal import Look, cells_of, shown
+
+HOSTILE = "no answer \x1b[2J\u202e after\n30 s"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+
+
+def fill(location: str = "brain") -> None:
+    """Ten timeouts of one model, of which six were verified and two only applied; an old one; one of another model."""
+    now = datetime.now(UTC)
+
+    def fix(model: str, issue_type: str, hours: int, applied: bool, verified: bool, command: str) -> Fix:
+        return Fix(
+            issue=Issue(model=model, issue_type=issue_type, description=HOSTILE),
+            analysis="needs more time",
+            fix_commands=[command],
+            fix_success=applied,
+            verification_success=verified,
+            execution_time_seconds=2.5,
+            fixer_type="qwen",
+            metadata=Metadata(context=Moment(timestamp=now - timedelta(hours=hours))),
+        )
+
+    outcomes = [(True, True)] * 6 + [(True, False)] * 2 + [(False, False), (False, True)]
+    fixes = [fix("qwen2.5:7b", "TIMEOUT", 1 + number, *each, "sleep 60") for number, each in enumerate(outcomes)]
+    fixes.append(fix("qwen2.5:7b", "NO_OUTPUT", 24 * 20, False, False, "rm -rf cache"))
+    fixes.append(fix("llama3", "TIMEOUT", 30, False, False, "touch ran"))
+    with Memory(location) as memory:
+        memory.add_many(fixes)
+
+
+def test_a_model() -> None:
+    fill()
+    done = hardwon_does("model", "qwen2.5:7b")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("qwen2.5:7b\n  attempts 11  applied 8  verified 6\n  success rate 55%  p_success 0.")
+    assert re.search(r"^      10  TIMEOUT$", done.stdout, re.MULTILINE)
+    assert re.search(
+        r"^  worked 6 of 10  p_success 0\.\d\d  applied 8  last [\d-]{10}\n    sleep 60$", done.stdout, re.MULTILINE
+    )
+    found = answered("model", "qwen2.5:7b")
+    assert (found["total_tests"], found["applied"], found["verified"]) == (11, 8, 6)
+    assert found["success_rate"] == pytest.approx(6 / 11)
+    assert found["confidence"] == 1.0
+    assert found["interval"][0] < found["p_success"] < found["interval"][1]
+    assert found["common_issues"] == [{"issue_type": "TIMEOUT", "count": 10}, {"issue_type": "NO_OUTPUT", "count": 1}]
+    assert [fix["fix_commands"] for fix in found["effective_fixes"]] == [["sleep 60"]]
+    assert len(found["recent_history"]) == 5
+
+
+def test_a_model_that_nobody_fixed() -> None:
+    fill()
+    assert at_once("model", "gpt").stdout == "No fix of gpt is recorded here.\n"
+    assert "\\x1b[2J" in refused("model", "gpt\x1b[2J")
+    found = answered("model", "gpt")
+    assert (found["total_tests"], found["last_updated"], found["recent_history"]) == (0, None, [])
+
+
+def test_what_was_tried_lately_and_how_it_turned_out() -> None:
+    fill()
+    done = hardwon_does("recent")
+    assert (done.returncode, done.stderr) == (0, "")
+    *lines, total = done.stdout.splitlines()
+    assert total == "11 in the last 7 days: 6 verified, 2 applied, 3 failed"
+    outcomes = [re.fullmatch(r"[\d-]{10} [\d:]{5}  (\w+) +(\S+) +(\S+) +qwen  no answer .*", line) for line in lines]
+    found = [each.groups() for each in outcomes if each]
+    assert found[:6] == [("verified", "qwen2.5:7b", "TIMEOUT")] * 6
+    assert [outcome for outcome, _, _ in found[6:]] == ["applied", "applied", "failed", "failed", "failed"]
+    assert found[-1][1] == "llama3"
+    assert "12 in the last 30 days" in at_once("recent", "30").stdout
+    assert "12 in the last 36500 days" in at_once("recent", "36500").stdout
+    few = at_once("recent", "--limit", "2").stdout.splitlines()
+    assert len(few) == 3
+    assert few[-1] == "The newest 2 of the last 7 days: 2 verified, 0 applied, 0 failed; there are more"
+    first = answered("recent", "1")[0]
+    assert (first["outcome"], first["fix_success"], first["verification_success"]) == ("verified", True, True)
+    assert (first["model_name"], first["description"]) == ("qwen2.5:7b", HOSTILE)
+    assert datetime.fromisoformat(first["timestamp"]).utcoffset() == timedelta(0)
+
+
+def test_nothing_lately() -> None:
+    with Memory("brain"):
+        assert at_once("recent", "1").stdout == "No fix was attempted in the last day.\n"
+        assert at_once("successful").stdout == "No fix was verified to work yet.\n"
+        assert at_once("patterns").stdout == "No issue came up more than once yet.\n"
+        assert [answered(command) for command in ("recent", "successful", "patterns")] == [[], [], []]
+
+
+def test_what_worked_best_by_issue_type() -> None:
+    fill()
+    done = hardwon_does("successful")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(
+        r"TIMEOUT\n  worked 6 of 10  p_success 0\.\d\d  applied 8  last [\d-]{10}\n    sleep 60\n", done.stdout
+    ), done.stdout
+    (found,) = answered("successful")
+    assert found["issue_type"] == "TIMEOUT"
+    (strategy,) = found["strategies"]
+    assert (strategy["attempts"], strategy["applied"], strategy["verified"]) == (10, 8, 6)
+    assert 0.3 < strategy["p_success"] < 0.7
+
+
+def test_the_best_of_several_comes_first_and_no_more_than_asked_for() -> None:
+    with Memory("brain") as memory:
+        for number in range(12):
+            well = number % 3 != 0
+            command = "restart" if well else "reinstall"
+            memory.record_fix({"model": "m", "issue_type": "ERROR"}, True, well or number == 0, fix_commands=[command])
+    (both,) = answered("successful")
+    assert [each["fix_commands"] for each in both["strategies"]] == [["restart"], ["reinstall"]]
+    (one,) = answered("successful", "--limit", "1")
+    assert [each["fix_commands"] for each in one["strategies"]] == [["restart"]]
+
+
+def test_the_same_in_python(memory: Memory) -> None:
+    memory.record_fix({"model": "m", "issue_type": "ERROR"}, True, True, fix_commands=["restart"])
+    memory.record_fix({"model": "m", "issue_type": "TIMEOUT"}, True, False, fix_commands=["wait"])
+    best = memory.best_strategies()
+    assert {issue_type: [each.fix_commands for each in found] for issue_type, found in best.items()} == {
+        "ERROR": [("restart",)]
+    }
+    with pytest.raises(InvalidInputError, match="limit"):
+        memory.best_strategies(0)
+
+
+def test_what_keeps_coming_up() -> None:
+    fill()
+    done = hardwon_does("patterns")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(
+        r"^TIMEOUT on any model  [\d-]{10}\n  success 6 of 11 \(55%\)  applied 8  confidence 1\.00  p_success 0\.\d\d\n"
+        r"  best fix: sleep 60$",
+        done.stdout,
+        re.MULTILINE,
+    ), done.stdout
+    assert "NO_OUTPUT" not in done.stdout
+    every = at_once("patterns", "--all").stdout
+    assert re.search(
+        r"^NO_OUTPUT on any model  [\d-]{10}\n  success 0 of 1 .*\n  best fix: none worked so far$", every, re.MULTILINE
+    )
+    found = {pattern["name"]: pattern for pattern in answered("patterns", "--all")}
+    timeouts = found["TIMEOUT on qwen2.5:7b"]
+    assert (timeouts["kind"], timeouts["model"], timeouts["confidence"]) == ("model", "qwen2.5:7b", 1.0)
+    assert (timeouts["success_count"], timeouts["failure_count"], timeouts["applied_count"]) == (6, 4, 8)
+    assert timeouts["best_fix"]["fix_commands"] == ["sleep 60"]
+    assert found["NO_OUTPUT on any model"]["best_fix"] is None
+    assert len(answered("patterns", "--limit", "1")) == 1
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=60) | st.just("TIMEOUT")
+
+
+@given(
+    st.lists(st.tuples(NAMES, NAMES, NAMES, st.text(max_size=300)), min_size=1, max_size=5), st.integers(70, 160), st.booleans()
+)
+def test_whatever_was_recorded_fits_and_stays_on_its_line(
+    rows: list[tuple[str, str, str, str]], width: int, ascii_only: bool
+) -> None:
+    fixes = [
+        Fix.model_construct(
+            issue=Issue.model_construct(model=model, issue_type=issue_type, description=text),
+            fixer_type=fixer,
+            fix_success=True,
+            verification_success=False,
+            metadata=Metadata(),
+        )
+        for model, issue_type, fixer, text in rows
+    ]
+    drawn = terminal_fixes.fix_lines(fixes, Look(width, ascii_only))
+    lines = shown(drawn).splitlines()
+    assert len(lines) == len(fixes)
+    assert all(line.isprintable() and cells_of(line) <= width for line in lines)
+    assert all(line[18:].startswith("applied ") for line in lines)
+
+
+@pytest.mark.parametrize("command", ["model qwen2.5:7b", "recent 30", "successful", "patterns --all"])
+def test_recorded_text_is_shown_and_neither_obeyed_nor_run(command: str) -> None:
+    fill()
+    name, *rest = command.split()
+    text = at_once(name, *rest).stdout
+    assert all(line.isprintable() for line in text.splitlines())
+    assert at_once(name, *rest, "--json").stdout.isascii()
+    assert not Path("ran").exists()
+    narrow = hardwon_does(name, *rest, COLUMNS="20", PYTHONIOENCODING="ascii")
+    assert (narrow.returncode, narrow.stderr) == (0, "")
+    assert narrow.stdout.isascii()
+
+
+@pytest.mark.parametrize("command", ["model qwen2.5:7b", "recent", "successful", "patterns"])
+def test_every_key_of_the_json_is_documented(command: str) -> None:
+    fill()
+    name, *rest = command.split()
+    found = answered(name, *rest)
+    documented = set(re.findall(r"`(\w+)`", section_of(name).partition("JSON")[2]))
+    assert keys_of(found)
+    assert keys_of(found) <= documented
+
+
+def test_every_key_within_is_documented() -> None:
+    fill()
+    (found,) = answered("successful")
+    text = re.search(
+        r"^## Fixes\n(.*?)^### ", (Path(__file__).parent.parent / "docs/cli.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert text
+    documented = set(re.findall(r"`(\w+)`", text.group(1)))
+    assert keys_of(found["strategies"]) | keys_of(answered("recent")) <= documented
+
+
+@pytest.mark.parametrize("command", ["model m", "recent", "successful", "patterns"])
+def test_reading_makes_no_memory(command: str) -> None:
+    assert refused("--memory", "nowhere", *command.split()).startswith("there is no memory at nowhere: check --memory")
+    assert not Path("nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["recent 0", "recent many", "recent 36501", "recent --limit 0", "successful --limit 1001", "model"]
+)
+def test_wrong_usage(command: str) -> None:
+    done = at_once(*command.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Error: " in done.stderr
+
+
+def test_colours_are_for_terminals() -> None:
+    fill()
+    seen = on_a_terminal("recent")
+    assert "\x1b[32mverified" in seen
+    assert "\x1b[33mapplied" in seen
+    assert "\x1b[31mfailed" in seen
+    assert "\\x1b[2J" in seen  # what was recorded stays written out
+    assert "\x1b" not in on_a_terminal("patterns", NO_COLOR="1")
+
+
+def test_a_reader_that_leaves_ends_it_quietly() -> None:
+    with Memory("brain") as memory:
+        memory.add_many(
+            Fix(issue=Issue(model="m", description="x" * 200), fix_success=True, verification_success=True) for _ in range(900)
+        )
+    command = [sys.executable, "-m", "hardwon.serve.cli", "recent", "--limit", "1000", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.readline()
+        process.stdout.close()
+        assert (process.wait(timeout=60), process.stderr.read()) == (141, b"")
+
+
+def test_a_folder_of_fix_history_is_a_memory() -> None:
+    """What it is depends on its file, not on the file's name."""
+    Path("AIMemory").mkdir()
+    fill("AIMemory/ai_memory.db")
+    found = json.loads(hardwon_does("--memory", "AIMemory", "recent", "--json").stdout)
+    assert len(found) == 11

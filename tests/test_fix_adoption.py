@@ -1,0 +1,1078 @@
+"""Older fix histories come in whole, or say why not; their files stay what they were; and a kill leaves the old or the new."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import shutil
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import legacy_fixes as legacy
+from clocks import Clock
+from conftest import TORTURE
+from hardwon import Fix, Memory, limits
+from hardwon.doors import fix_adoption
+from hardwon.doors.fix_adoption import FixAdoption, adopt_fix_history, adopt_in_place, adopt_knowledge_base
+from hardwon.errors import (
+    BusyError,
+    DamagedError,
+    ForeignFileError,
+    HardwonError,
+    InvalidInputError,
+    PlaceError,
+    StorageError,
+)
+from hardwon.learn.adopted import FIX_HISTORY
+from hardwon.learn.signatures import fix_history_signature
+from hardwon.model import Adopted, Issue
+from hardwon.store import legacy_fixes
+from processes import Child, Tell
+
+KILLS = 200 if TORTURE else 12
+ASIDE = "ai_memory.before-hardwon.db"
+
+
+def fixes_of(memory: Memory) -> list[Fix]:
+    """By the rows that they were."""
+    found = [record for record in memory.browse(kind="fix") if isinstance(record, Fix)]
+    return sorted(found, key=lambda fix: (fix.other or {})["row_id"])
+
+
+def adopted_in(memory: Memory) -> list[Adopted]:
+    return [record for record in memory.browse(kind="adopted") if isinstance(record, Adopted)]
+
+
+def one(path: Path, memory: Memory, **row: Any) -> tuple[Fix, FixAdoption]:
+    adoption = adopt_fix_history(legacy.make(path, [row]), memory)
+    (fix,) = fixes_of(memory)
+    return fix, adoption
+
+
+def state_of(path: Path) -> dict[str, tuple[bytes, int]]:
+    return {found.name: (found.read_bytes(), found.stat().st_mtime_ns) for found in path.parent.glob(f"{path.name}*")}
+
+
+def folder_with(tmp_path: Path, rows: int = 30) -> Path:
+    folder = tmp_path / "AIMemory"
+    folder.mkdir()
+    legacy.many(folder / "ai_memory.db", rows)
+    return folder
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(found.name for found in folder.iterdir() if not found.name.endswith(".lock"))
+
+
+# --- whole, once, and the source as it was ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", legacy.SHAPES)
+def test_every_row_comes_in_and_nothing_of_the_source_changes(tmp_path: Path, memory: Memory, shape: str) -> None:
+    source = tmp_path / "old" / "ai_memory.db"
+    source.parent.mkdir()
+    legacy.with_aggregates(legacy.make(source, legacy.AWKWARD, shape))
+    before = state_of(source)
+    foreseen = adopt_fix_history(source, memory, dry_run=True)
+    assert memory.stats().records == 0
+    adoption = adopt_fix_history(source, memory)
+    assert (adoption.read, adoption.added, adoption.present, adoption.rejected) == (len(legacy.AWKWARD), 24, 0, [])
+    assert (foreseen.added, foreseen.mended, foreseen.dry_run) == (24, adoption.mended, True)
+    assert [fix.other["row_id"] for fix in fixes_of(memory) if fix.other] == list(range(1, 25))
+    assert all(fix.analysis == "it needs more time" for fix in fixes_of(memory))
+    assert state_of(source) == before
+    assert memory.doctor().ok
+
+
+def test_adopting_again_or_a_copy_from_elsewhere_adds_nothing(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.with_aggregates(legacy.make(tmp_path / "a.db", legacy.AWKWARD))
+    adopt_fix_history(source, memory)
+    records = memory.stats().records
+    copy = tmp_path / "elsewhere" / "b.db"
+    copy.parent.mkdir()
+    shutil.copyfile(source, copy)  # with another time of its own
+    for again in (source, copy):
+        adoption = adopt_fix_history(again, memory)
+        assert (adoption.added, adoption.present) == (0, 24)
+        assert memory.stats().records == records
+    legacy.add(copy, [{"description": "later"}])
+    grown = adopt_fix_history(copy, memory)
+    assert (grown.added, grown.present) == (1, 24)
+
+
+def test_a_history_whose_table_got_columns_since_is_known_again(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.make(tmp_path / "a.db", legacy.AWKWARD)
+    adopt_fix_history(source, memory)
+    with closing(sqlite3.connect(source)) as connection, connection:
+        connection.execute("ALTER TABLE fix_history ADD COLUMN severity TEXT")
+        connection.execute("ALTER TABLE fix_history RENAME COLUMN claude_analysis TO ai_analysis")
+    assert adopt_fix_history(source, memory).added == 0
+
+
+def test_rows_that_say_the_same_are_not_one(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.make(tmp_path / "a.db", [{"id": 1}, {"id": 1}, {"id": None}, {"id": None}, {"id": "x"}], loose=True)
+    assert adopt_fix_history(source, memory).added == 5
+    assert adopt_fix_history(source, memory).present == 5
+
+
+def test_progress_is_told_and_may_stop_it(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.many(tmp_path / "a.db", 1_200)
+    told: list[tuple[int, int]] = []
+
+    def stop(done: int, total: int) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        adopt_fix_history(source, memory, progress=stop)
+    assert memory.stats().records == 0
+    adopt_fix_history(source, memory, progress=lambda done, total: told.append((done, total)))
+    assert told == [(500, 1_200), (1_000, 1_200), (1_200, 1_200)]
+    assert memory.stats().records == 1_200
+
+
+def test_what_was_forgotten_stays_so(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.make(tmp_path / "a.db", [{}, {}])
+    adopt_fix_history(source, memory)
+    memory.forget([fixes_of(memory)[0].id])
+    again = adopt_fix_history(source, memory)
+    assert (again.added, again.present, again.forgotten) == (0, 1, 1)
+    assert "1 were forgotten here" in str(again)
+
+
+# --- each column ------------------------------------------------------------------------------------------------
+
+
+def test_an_ordinary_row(tmp_path: Path, memory: Memory) -> None:
+    fix, adoption = one(tmp_path / "a.db", memory)
+    assert adoption.mended == []
+    assert (fix.issue.model, fix.issue.issue_type, fix.fixer_type) == ("qwen2.5:7b", "TIMEOUT", "qwen")
+    assert fix.fix_commands == ["ollama stop qwen2.5:7b", "ollama run qwen2.5:7b"]
+    assert (fix.fix_success, fix.verification_success, fix.execution_time_seconds) == (True, True, 45.2)
+    assert (fix.system_info, fix.notes) == ({"os": "Linux", "ram_gb": 16}, "worked at once")
+    assert fix.other == {"row_id": 1, "issue_signature": "0123456789abcdef"}
+    source = fix.metadata.source
+    assert (source.author, source.type) == ("fix history", "agent_execution")
+    assert fix.metadata.validation.status == "hypothesis"
+
+
+def test_a_signature_that_can_be_made_again_is_not_kept_twice(tmp_path: Path, memory: Memory) -> None:
+    signature = fix_history_signature({"issue_type": "TIMEOUT", "model": "qwen2.5:7b"})
+    assert one(tmp_path / "a.db", memory, issue_signature=signature)[0].other == {"row_id": 1}
+
+
+def test_two_analyses(tmp_path: Path, memory: Memory) -> None:
+    rows = [
+        {"ai_analysis": "new", "claude_analysis": "old"},
+        {"ai_analysis": " ", "claude_analysis": "old"},
+        {"ai_analysis": "same", "claude_analysis": "same"},
+    ]
+    adopt_fix_history(legacy.make(tmp_path / "a.db", rows, "both"), memory)
+    first, second, third = fixes_of(memory)
+    assert (first.analysis, second.analysis, third.analysis) == ("new", "old", "same")
+    assert first.other == {
+        "row_id": 1,
+        "issue_signature": "0123456789abcdef",
+        "ai_analysis": "new",
+        "claude_analysis": "old",
+    }
+    assert "ai_analysis" not in (second.other or {})
+    assert "ai_analysis" not in (third.other or {})
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1, True), (0, False), ("true", True), ("True", True), ("false", False), ("1", True), (b"\x01", True), (b"1", True)],
+)
+def test_flags(tmp_path: Path, memory: Memory, value: Any, expected: bool) -> None:
+    fix, adoption = one(tmp_path / "a.db", memory, fix_success=value, verification_success=value)
+    assert (fix.fix_success, fix.verification_success, adoption.mended) == (expected, expected, [])
+
+
+@pytest.mark.parametrize("value", [None, 2, -1, "maybe", "", b"", b"\xff" * 9, 0.5])
+def test_what_is_no_flag_is_no_success(tmp_path: Path, memory: Memory, value: Any) -> None:
+    source = legacy.make(tmp_path / "a.db", [{"id": 7, "fix_success": value}], loose=True)
+    adoption = adopt_fix_history(source, memory)
+    (fix,) = fixes_of(memory)
+    assert (fix.fix_success, fix.verification_success) == (False, True)
+    assert adoption.mended[0][0] == 7
+    assert "fix_success" in adoption.mended[0][1]
+
+
+def test_failed_attempts_stay_failed(tmp_path: Path, memory: Memory) -> None:
+    rows = [{"fix_success": at & 1, "verification_success": at >> 1} for at in range(4)]
+    adopt_fix_history(legacy.make(tmp_path / "a.db", rows), memory)
+    assert [fix.succeeded for fix in fixes_of(memory)] == [False, False, False, True]
+    assert [fix.fix_success for fix in fixes_of(memory)] == [False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("", []),
+        ("[]", []),
+        ("null", ["null"]),
+        ("pip install x", ["pip install x"]),
+        ('["a", "b"]', ["a", "b"]),
+        ('"a"', ["a"]),
+        ('{"a": 1}', ['{"a": 1}']),
+        ('["a", 5, {"b": null}]', ["a", "5", '{"b": null}']),
+        ('["\\ud800", "\\u0000"]', ["?", "\ufffd"]),
+        (b'["from bytes"]', ["from bytes"]),
+        (5, ["5"]),
+    ],
+)
+def test_commands(tmp_path: Path, memory: Memory, text: Any, commands: list[str]) -> None:
+    assert one(tmp_path / "a.db", memory, fix_commands=text)[0].fix_commands == commands
+
+
+@pytest.mark.parametrize(
+    ("text", "info"),
+    [
+        ("", {}),
+        ('{"a": [1, null]}', {"a": [1, None]}),
+        ("{broken", {"raw": "{broken"}),
+        ("[1]", {"raw": "[1]"}),
+        ('{"a": NaN}', {"raw": '{"a": NaN}'}),
+        (f'{{"a": {2**70}}}', {"raw": f'{{"a": {2**70}}}'}),
+        ('{"a": "\\u0000"}', {"raw": '{"a": "\\u0000"}'}),
+    ],
+)
+def test_system_info(tmp_path: Path, memory: Memory, text: Any, info: dict[str, Any]) -> None:
+    fix, adoption = one(tmp_path / "a.db", memory, system_info=text)
+    assert fix.system_info == info
+    assert bool(adoption.mended) == ("raw" in info)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("2025-01-15T10:00:00Z", datetime(2025, 1, 15, 10, tzinfo=UTC)),
+        ("2025-01-15T10:00:00+02:00", datetime(2025, 1, 15, 8, tzinfo=UTC)),
+        ("2025-01-15 10:00:00", datetime(2025, 1, 15, 10, tzinfo=UTC)),
+        ("2025-01-15T10:00:00.123456", datetime(2025, 1, 15, 15, 0, 0, 123456, tzinfo=UTC)),
+        ("2025-01-15 10:00:00.123456", datetime(2025, 1, 15, 15, 0, 0, 123456, tzinfo=UTC)),
+        ("1736935200", datetime(2025, 1, 15, 10, tzinfo=UTC)),
+        ("1736935200000", datetime(2025, 1, 15, 10, tzinfo=UTC)),
+    ],
+)
+def test_times(tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch, said: str, expected: datetime) -> None:
+    monkeypatch.setenv("TZ", "EST5")
+    time.tzset()
+    try:
+        fix, adoption = one(tmp_path / "a.db", memory, timestamp=said)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert fix.metadata.context.timestamp == expected
+    if ".123456" in said:
+        assert fix.other
+        assert fix.other["as_it_was"] == {"timestamp": said}
+        assert "1 times without a zone were taken as local time of this machine (EST)" in str(adoption)
+
+
+def test_times_that_cannot_be_read_are_those_of_the_row_before(tmp_path: Path, memory: Memory) -> None:
+    rows = [{"timestamp": said} for said in ("", "0001-01-01T00:00:00", legacy.AT, "soon", "9999-12-31T23:59:59-12:00")]
+    adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", rows), memory)
+    written, before = datetime.fromtimestamp(1_700_000_000, UTC), datetime.fromisoformat(legacy.AT)
+    assert [fix.metadata.context.timestamp for fix in fixes_of(memory)] == [written, written, before, before, before]
+    assert [row_id for row_id, _ in adoption.mended] == [1, 2, 4, 5]
+    assert (fixes_of(memory)[3].other or {})["as_it_was"] == {"timestamp": "soon"}
+
+
+@pytest.mark.parametrize("value", [-1.0, 1e999, -1e999, "fast", b"\xff", "nan"])
+def test_times_that_nothing_takes(tmp_path: Path, memory: Memory, value: Any) -> None:
+    fix, adoption = one(tmp_path / "a.db", memory, execution_time_seconds=value)
+    assert fix.execution_time_seconds is None
+    assert "execution_time_seconds" in (fix.other or {})["as_it_was"]
+    assert "execution_time_seconds" in adoption.mended[0][1]
+
+
+def test_names_that_are_none(tmp_path: Path, memory: Memory) -> None:
+    rows: list[dict[str, Any]] = [
+        {"issue_type": "", "fixer_type": "", "model_name": ""},
+        {"issue_type": "AUDIO_FRAMEWORK_MISSING", "fixer_type": "deepseek", "model_name": "x" * 300},
+        {"issue_type": "two\nlines", "model_name": 5, "fixer_type": "\N{MAN}\u200d\N{PERSONAL COMPUTER}"},
+    ]
+    adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", rows), memory)
+    first, second, third = fixes_of(memory)
+    assert (first.issue.issue_type, first.fixer_type, first.issue.model) == ("CUSTOM", "custom", "")
+    assert (second.issue.issue_type, second.fixer_type) == ("AUDIO_FRAMEWORK_MISSING", "deepseek")
+    assert second.issue.model == "x" * limits.NAME_CHARS_MAX
+    assert (second.other or {})["as_it_was"] == {"model_name": "x" * 300}
+    assert (third.issue.issue_type, third.issue.model) == ("two lines", "5")
+    assert third.fixer_type == "\N{MAN}\u200d\N{PERSONAL COMPUTER}"
+    assert [row_id for row_id, _ in adoption.mended] == [2, 3]
+
+
+def test_columns_that_nobody_knows_are_kept(tmp_path: Path, memory: Memory) -> None:
+    rows = [{"severity": "high", "weird name": b"\x00\xff", "row_id": 9}, {}]
+    source = legacy.make(tmp_path / "a.db", rows, extra=["severity", "weird name", "row_id"])
+    adopt_fix_history(source, memory)
+    first, second = fixes_of(memory)
+    assert (first.other or {})["columns"] == {"severity": "high", "weird name": {"hex": "00ff"}, "row_id": 9}
+    assert "columns" not in (second.other or {})
+
+
+def test_columns_that_are_missing(tmp_path: Path, memory: Memory) -> None:
+    source = tmp_path / "a.db"
+    with closing(sqlite3.connect(source)) as connection, connection:
+        connection.execute(
+            "CREATE TABLE Fix_History (ID INTEGER PRIMARY KEY, Timestamp, model_name, issue_type, description, fix_commands, "
+            "fix_success)"
+        )
+        connection.execute("INSERT INTO fix_history VALUES (3, ?, 'm', 'TIMEOUT', 'slow', '[]', 1)", (legacy.AT,))
+    assert adopt_fix_history(source, memory).added == 1
+    (fix,) = fixes_of(memory)
+    assert (fix.analysis, fix.fixer_type, fix.verification_success, fix.issue.description) == ("", "custom", False, "slow")
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le", "UTF-16be"])
+def test_texts_of_any_encoding(tmp_path: Path, memory: Memory, encoding: str) -> None:
+    source = legacy.make(tmp_path / "a.db", [{"description": "größer \N{SNOWMAN}"}, {}], encoding=encoding)
+    broken = {"UTF-8": "ff41", "UTF-16le": "00d84100", "UTF-16be": "d8000041"}[encoding]
+    with closing(sqlite3.connect(source)) as connection, connection:
+        connection.execute(f"UPDATE fix_history SET notes = CAST(x'{broken}' AS TEXT) WHERE id = 2")
+    adoption = adopt_fix_history(source, memory)
+    first, second = fixes_of(memory)
+    assert first.issue.description == "größer \N{SNOWMAN}"
+    assert "\ufffd" in (second.notes or "")
+    assert adoption.mended == [(2, "notes: some characters could not be decoded")]
+
+
+def test_rows_too_large_for_a_record_are_cut_and_told(tmp_path: Path, memory: Memory) -> None:
+    long = "\x01" * 300_000
+    row = {
+        "description": long,
+        "claude_analysis": long + "c",
+        "ai_analysis": long,
+        "notes": long,
+        "fix_commands": json.dumps([long] * 20),
+        "system_info": json.dumps({"a": "b" * 3_000_000}),
+        **{f"extra{number}": long for number in range(30)},
+    }
+    source = legacy.make(tmp_path / "a.db", [row, {}], "both", extra=[f"extra{number}" for number in range(30)])
+    adoption = adopt_fix_history(source, memory)
+    assert (adoption.added, adoption.rejected) == (2, [])
+    assert all(f"{column}: cut" in adoption.mended[0][1] for column in ("description", "notes", "system_info", "extra29"))
+    assert len(str(adoption)) < 2_000
+    assert memory.doctor().ok
+
+
+def test_a_row_that_cannot_become_a_record_is_named(tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "FIX_HISTORY_ROW_CHARS_CUT", (limits.TEXT_CHARS_MAX,))
+    names = [f"extra{number}" for number in range(30)]
+    rows = [{}, dict.fromkeys(names, "\x01" * 200_000), {}]
+    adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", rows, extra=names), memory)
+    assert (adoption.read, adoption.added) == (3, 2)
+    assert [row_id for row_id, _ in adoption.rejected] == [2]
+    assert "row 2:" in str(adoption)
+    assert [(fix.other or {})["row_id"] for fix in fixes_of(memory)] == [1, 3]
+
+
+def test_secrets_are_taken_out(tmp_path: Path, memory: Memory) -> None:
+    secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    row = {"notes": f"export OPENAI_API_KEY={secret}", "issue_type": f"{'T' * 170} {secret}"[:199], "own": secret}
+    adoption = adopt_fix_history(legacy.make(tmp_path / "a.db", [row], extra=["own"]), memory)
+    (fix,) = fixes_of(memory)
+    assert adoption.added == 1
+    assert secret not in fix.to_json()
+    assert fix.redacted
+
+
+values = st.one_of(
+    st.none(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(),
+    st.text(max_size=20).filter(lambda text: text.isascii() or text.encode("utf-8", "ignore").decode() == text),
+    st.binary(max_size=12),
+    st.sampled_from(["[]", '["a"]', "{}", '{"a": 1}', "true", legacy.AT, "2025-01-15 10:00:00", "1e400", "\x00", "[" * 2_000]),
+)
+rows_of_anything = st.lists(
+    st.fixed_dictionaries({"id": values}, optional=dict.fromkeys([*legacy.columns_of("both"), "own"], values)), max_size=6
+)
+
+
+@settings(max_examples=400 if TORTURE else 40)
+@given(rows_of_anything)
+def test_rows_of_anything_become_fixes_or_are_named(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    source = legacy.make(folder / "a.db", rows, "both", loose=True, extra=["own"])
+    before = state_of(source)
+    with Memory(folder / "brain") as memory:
+        adoption = adopt_fix_history(source, memory)
+        assert adoption.added + len(adoption.rejected) == adoption.read == len(rows)
+        assert memory.stats().records == adoption.added
+        again = adopt_fix_history(source, memory)
+        assert (again.added, again.present) == (0, adoption.added)
+        assert str(adoption)
+    assert state_of(source) == before
+    shutil.rmtree(folder)
+
+
+# --- what was added up, and the knowledge base ------------------------------------------------------------------
+
+
+def test_what_was_added_up_is_kept_as_it_is(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.with_aggregates(legacy.make(tmp_path / "a.db"))
+    adoption = adopt_fix_history(source, memory)
+    (kept,) = adopted_in(memory)
+    assert kept.origin == FIX_HISTORY
+    assert [row["pattern_name"] for row in kept.data["issue_patterns"]] == ["pattern 0", "pattern 1"]
+    assert kept.data["model_characteristics"][0] | {"success_rate": "inf"} == kept.data["model_characteristics"][0]
+    assert (adoption.read, adoption.added) == (1, 1)
+    assert "issue_patterns: 2 rows kept as they are" in adoption.notes
+    assert memory.rules() == []
+    assert memory.cards() == []
+    again = adopt_fix_history(source, memory)
+    assert (again.added, again.present, len(adopted_in(memory))) == (0, 1, 1)
+    assert "issue_patterns: 2 rows kept as they are, as before" in again.notes
+
+
+def test_very_much_that_was_added_up_goes_into_several_records(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.with_aggregates(legacy.make(tmp_path / "a.db"), patterns=6_000)
+    adopt_fix_history(source, memory)
+    kept = adopted_in(memory)
+    assert len(kept) > 2
+    assert sum(len(record.data.get("issue_patterns", ())) for record in kept) == 6_000
+    assert sum(len(record.data.get("model_characteristics", ())) for record in kept) == 1
+
+
+def test_other_tables_are_named(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.make(tmp_path / "a.db")
+    with closing(sqlite3.connect(source)) as connection, connection:
+        connection.execute("CREATE TABLE sessions (id)")
+    assert "tables that are no part of a fix history were left out: sessions" in str(adopt_fix_history(source, memory))
+
+
+KNOWLEDGE = {
+    "general_patterns": {"restart": "helps"},
+    "model_specific_tips": {"qwen2.5:7b": ["give it time", {"tip": "small prompts"}]},
+    "successful_strategies": {"TIMEOUT": ["raise the limit"]},
+    "failure_patterns": [],
+    "version": "1.0",
+    "last_updated": "2025-01-15T10:00:00",
+    "own": {"a": [1, None]},
+}
+
+
+def test_a_knowledge_base_is_kept_whole(tmp_path: Path, memory: Memory) -> None:
+    path = tmp_path / "knowledge_base.json"
+    path.write_text(json.dumps(KNOWLEDGE, indent=2))
+    before = state_of(path)
+    assert adopt_knowledge_base(path, memory, dry_run=True).added == 1
+    assert memory.stats().records == 0
+    assert adopt_knowledge_base(path, memory).added == 1
+    (kept,) = adopted_in(memory)
+    assert (kept.origin, kept.data) == (FIX_HISTORY, {"knowledge_base": KNOWLEDGE})
+    os.utime(path, (1, 1))
+    again = adopt_knowledge_base(path, memory)
+    assert (again.read, again.added, again.present) == (1, 0, 1)
+    assert path.read_bytes() == before[path.name][0]
+
+
+def test_a_knowledge_base_that_says_nothing_adds_nothing(tmp_path: Path, memory: Memory) -> None:
+    path = tmp_path / "knowledge_base.json"
+    path.write_text('{"general_patterns": {}, "failure_patterns": [], "version": "1.0", "last_updated": null}')
+    assert adopt_knowledge_base(path, memory).notes == ["knowledge_base.json holds nothing yet"]
+    assert memory.stats().records == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("{broken", "file"),
+        ("", "file"),
+        ("[]", "file"),
+        ('{"general_patterns": 5}', "general_patterns"),
+        ('{"failure_patterns": "x"}', "failure_patterns"),
+        ('{"model_specific_tips": []}', "model_specific_tips"),
+        ('{"model_specific_tips": {"qwen": "x"}}', "model_specific_tips.qwen"),
+        ('{"successful_strategies": {"TIMEOUT": {}}}', "successful_strategies.TIMEOUT"),
+        ('{"version": {}}', "version"),
+        ('{"own": {"a": [1, "\\u0000"]}}', "own.a.1"),
+        ('{"own": {"a\\u0000": 1}}', "own.a\0"),
+        (f'{{"own": [{2**70}]}}', "own.0"),
+        ('{"own": ' + "[" * 30 + "1" + "]" * 30 + "}", "own" + ".0" * 14),
+        ('{"own": "' + "x" * 200_001 + '"}', "own"),
+        ('{"own": ["' + '", "'.join(["x" * 190_000] * 25) + '"]}', "own"),
+        ('{"own": [' + ", ".join(["0"] * 100_001) + "]}", "file"),
+    ],
+)
+def test_what_is_wrong_with_a_knowledge_base_is_named(tmp_path: Path, memory: Memory, text: str, place: str) -> None:
+    path = tmp_path / "knowledge_base.json"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError) as caught:
+        adopt_knowledge_base(path, memory)
+    assert caught.value.field == place
+    assert caught.value.where == "knowledge_base.json"
+    assert memory.stats().records == 0
+
+
+def test_wrong_arguments(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.make(tmp_path / "a.db")
+    with pytest.raises(InvalidInputError, match="memory"):
+        adopt_fix_history(source, "memory")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="author"):
+        adopt_fix_history(source, memory, author=" ")
+    with pytest.raises(InvalidInputError, match="path"):
+        adopt_fix_history("", memory)
+    with pytest.raises(PlaceError, match="cannot read"):
+        adopt_knowledge_base(tmp_path / "none.json", memory)
+    assert memory.stats().records == 0
+
+
+def test_the_report_is_bounded() -> None:
+    many = [(number, f"row {number}\n" * 500) for number in range(100_000)]
+    told = str(FixAdoption(5, 1, 2, many, many, ["note\x1b[31m" * 1_000] * 1_000))
+    assert len(told) < 50_000
+    assert "and 99980 more" in told
+    assert "\x1b" not in told
+
+
+# --- files that are none, damaged ones, journals and logs -------------------------------------------------------
+
+
+def cut(path: Path, share: float) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+
+
+def spoil(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    rng = random.Random(1)
+    for at in range(8192, len(data), 4096):
+        data[at : at + 64] = rng.randbytes(64)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda path: path.write_bytes(b""), ForeignFileError),
+        (lambda path: path.write_text("no database " * 1_000), ForeignFileError),
+        (lambda path: path.write_bytes(random.Random(3).randbytes(20_000)), ForeignFileError),  # as an encrypted one looks
+        (lambda path: cut(path, 0.0001), ForeignFileError),
+        (lambda path: cut(path, 0.5), DamagedError),
+        (lambda path: cut(path, 0.99), DamagedError),
+        (spoil, DamagedError),
+    ],
+)
+def test_files_that_cannot_be_trusted(tmp_path: Path, memory: Memory, change: Any, error: type[StorageError]) -> None:
+    folder = folder_with(tmp_path, 2_000)
+    path = folder / "ai_memory.db"
+    change(path)
+    before = state_of(path)
+    with pytest.raises(error, match="left as it is"):
+        adopt_fix_history(path, memory)
+    with pytest.raises(error, match="left as it is"):
+        adopt_in_place(folder)
+    assert memory.stats().records == 0
+    assert state_of(path) == before
+    assert names_in(folder) == ["ai_memory.db"]
+
+
+def test_a_database_of_something_else(tmp_path: Path, memory: Memory) -> None:
+    path = tmp_path / "ai_memory.db"
+    for table in ("orders (id)", "fix_history (id, text)"):
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(f"CREATE TABLE {table}")
+        before = state_of(path)
+        assert not legacy_fixes.is_fix_history(path)
+        with pytest.raises(ForeignFileError, match="without a fix history"):
+            adopt_fix_history(path, memory)
+        with pytest.raises(ForeignFileError, match="without a fix history"):
+            adopt_in_place(tmp_path)
+        assert state_of(path) == before
+
+
+def test_what_is_a_fix_history(tmp_path: Path, memory: Memory) -> None:
+    text = tmp_path / "text"
+    text.write_text("no database")
+    assert legacy_fixes.is_fix_history(legacy.make(tmp_path / "a.db"))
+    assert legacy_fixes.count(tmp_path / "a.db") == 1
+    assert next(legacy_fixes.rows(tmp_path / "a.db"))["model_name"] == "qwen2.5:7b"
+    assert legacy_fixes.aggregates(tmp_path / "a.db") == {}
+    gc.collect()
+    for other in (text, tmp_path, tmp_path / "none.db", Path(memory.location)):
+        assert not legacy_fixes.is_fix_history(other)
+    with pytest.raises(ForeignFileError, match="a Hardwon memory already"):
+        adopt_fix_history(memory.location, memory)
+    with pytest.raises(PlaceError, match="there is no file"):
+        adopt_fix_history(tmp_path / "none.db", memory)
+    with pytest.raises(PlaceError, match="there is no file"):
+        adopt_fix_history(tmp_path, memory)
+
+
+def die_while_writing(path: Path) -> None:
+    """A writer that was killed after it had written over parts of the file: its journal must be played back."""
+
+    def work(tell: Tell) -> None:
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("BEGIN")
+        connection.execute("UPDATE fix_history SET description = 'half done', notes = hex(randomblob(500))")
+        tell("0" * 36)
+        time.sleep(60)
+
+    child = Child.start(work)
+    while not child.acknowledged:
+        child.listen(0.05)
+    child.kill()
+
+
+def die_with_a_log(path: Path) -> None:
+    """A writer that was killed while it used a log: what it acknowledged is in the log alone."""
+
+    def work(tell: Tell) -> None:
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("UPDATE fix_history SET description = 'in the log'")
+        connection.commit()
+        tell("0" * 36)
+        time.sleep(60)
+
+    child = Child.start(work)
+    while not child.acknowledged:
+        child.listen(0.05)
+    child.kill()
+
+
+def test_a_journal_that_must_be_played_back(tmp_path: Path, memory: Memory) -> None:
+    folder = folder_with(tmp_path, 500)
+    path = folder / "ai_memory.db"
+    die_while_writing(path)
+    before = state_of(path)
+    assert before["ai_memory.db-journal"][0]
+    with pytest.raises(PlaceError, match="interrupted"):
+        adopt_fix_history(path, memory)
+    assert memory.stats().records == 0
+    assert state_of(path) == before
+    adoption = adopt_in_place(folder)
+    assert adoption
+    assert adoption.added == 500
+    with Memory(path) as opened:
+        assert all(fix.issue.description.startswith("case ") for fix in fixes_of(opened))
+        assert opened.doctor().ok
+    assert names_in(folder) == [ASIDE, "ai_memory.db"]
+    assert legacy.count(folder / ASIDE) == 500
+
+
+def test_a_log_is_read_with_the_database(tmp_path: Path, memory: Memory) -> None:
+    folder = folder_with(tmp_path, 500)
+    path = folder / "ai_memory.db"
+    die_with_a_log(path)
+    before = {name: state_of(path)[name] for name in ("ai_memory.db", "ai_memory.db-wal")}
+    assert adopt_fix_history(path, memory).added == 500
+    assert {fix.issue.description for fix in fixes_of(memory)} == {"in the log"}
+    assert {name: state_of(path)[name] for name in before} == before
+    assert adopt_in_place(folder)
+    with Memory(path) as opened:
+        assert {fix.issue.description for fix in fixes_of(opened)} == {"in the log"}
+        assert opened.doctor().ok
+    assert names_in(folder) == [ASIDE, "ai_memory.db"]
+
+
+def test_a_database_that_has_logs_is_read_without_leaving_one(tmp_path: Path, memory: Memory) -> None:
+    source = tmp_path / "old #1?" / "ai_memory.db"
+    source.parent.mkdir()
+    legacy.make(source)
+    with closing(sqlite3.connect(source)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("UPDATE fix_history SET notes = 'checkpointed'")
+        connection.commit()
+    before = state_of(source)
+    source.parent.chmod(0o500)
+    try:
+        assert adopt_fix_history(source, memory).added == 1
+    finally:
+        source.parent.chmod(0o700)
+    assert fixes_of(memory)[0].notes == "checkpointed"
+    assert state_of(source) == before
+    assert set(before) == {"ai_memory.db"}
+
+
+def test_a_database_that_is_written_to_while_it_is_read_without_a_lock(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.many(tmp_path / "a.db", 600)
+    with closing(sqlite3.connect(source)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+
+    def write(done: int, total: int) -> None:
+        if done == 500:
+            legacy.add(source, [{}])
+
+    with pytest.raises(BusyError, match="try again"):
+        adopt_fix_history(source, memory, progress=write)
+    assert memory.stats().records == 0
+    assert adopt_fix_history(source, memory).added == 601
+
+
+def test_a_reader_sees_one_instant(tmp_path: Path, memory: Memory) -> None:
+    source = legacy.many(tmp_path / "a.db", 600)
+
+    def delete(_: Tell) -> None:
+        with closing(sqlite3.connect(source, timeout=0)) as connection:
+            connection.execute("DELETE FROM fix_history")
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                connection.commit()
+
+    def write(done: int, total: int) -> None:
+        if done == 500:
+            assert Child.start(delete).wait() == 0
+
+    assert adopt_fix_history(source, memory, progress=write).added == 600
+
+
+# --- all or nothing ---------------------------------------------------------------------------------------------
+
+
+def test_at_once_keeps_all_or_none(memory: Memory) -> None:
+    good = [Fix(issue=Issue(model="m"), fix_success=True, verification_success=True) for _ in range(1_500)]
+    bad = good[0].altered(metadata=good[0].metadata.altered(project_id="another"))
+
+    def records() -> Iterator[Fix]:
+        yield from good
+        yield bad
+
+    with pytest.raises(InvalidInputError):
+        memory.take_in(records(), at_once=True)
+    assert memory.stats().records == 0
+    loaded = memory.take_in(iter(good), at_once=True)
+    assert (loaded.read, loaded.added) == (1_500, 1_500)
+    again = memory.take_in(good, at_once=True)
+    assert (again.added, again.present) == (0, 1_500)
+    assert memory.doctor().ok
+
+
+def test_killed_while_it_adopts_a_memory_has_all_or_nothing(tmp_path: Path) -> None:
+    source = legacy.many(tmp_path / "old.db", 1_100)
+    rng = random.Random(11)
+    seen = set()
+    for turn in range(KILLS):
+        brain = tmp_path / f"brain{turn}"
+        with Memory(brain) as memory:
+            memory.record_fact("here before", "observation")
+
+        def work(tell: Tell, brain: Path = brain) -> None:
+            with Memory(brain) as memory:
+                tell("0" * 36)
+                adopt_fix_history(source, memory)
+
+        child = Child.start(work)
+        while not child.acknowledged:
+            child.listen(0.01)
+        time.sleep(rng.uniform(0.0, 0.8))
+        child.kill()
+        with Memory(brain) as memory:
+            seen.add(memory.stats().records)
+            adopt_fix_history(source, memory)
+            assert memory.stats().records == 1_101
+            if turn < 3:
+                assert memory.doctor().ok
+        shutil.rmtree(brain)
+    assert seen <= {1, 1_101}
+    assert 1 in seen, "nothing was killed before it was through: the test shows nothing"
+
+
+# --- in place of the old database -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page_size", [512, 1024, 4096, 65536])
+def test_a_memory_takes_the_place_of_the_old_database(tmp_path: Path, clock: Clock, page_size: int) -> None:
+    path = tmp_path / "ai_memory.db"
+    legacy.with_aggregates(legacy.make(path, legacy.AWKWARD, page_size=page_size))
+    (tmp_path / "knowledge_base.json").write_text(json.dumps(KNOWLEDGE))
+    adoption = adopt_in_place(tmp_path, clock=clock)
+    assert adoption
+    assert adoption.added == 24
+    assert adoption.notes[-2:] == ["knowledge_base.json was adopted", f"the old database is kept as {ASIDE}"]
+    assert names_in(tmp_path) == [ASIDE, "ai_memory.db", "knowledge_base.json"]
+    assert legacy.count(tmp_path / ASIDE) == 24
+    assert adopt_in_place(tmp_path) is None
+    with Memory(path) as memory:
+        assert memory.doctor().ok
+        assert len(fixes_of(memory)) == 24
+        assert len(adopted_in(memory)) == 2
+        assert memory.audit(fixes_of(memory)[0].id)[-1].at.year == 2026
+        assert adopt_fix_history(tmp_path / ASIDE, memory).added == 0
+        memory.record_fact("it goes on", "observation")
+    assert adopt_in_place(tmp_path) is None
+
+
+def test_nothing_to_adopt(tmp_path: Path) -> None:
+    assert adopt_in_place(tmp_path) is None
+    assert adopt_in_place(tmp_path / "none") is None
+    with Memory(tmp_path / "ai_memory.db"):
+        pass
+    (tmp_path / "knowledge_base.json").write_text(json.dumps(KNOWLEDGE))
+    before = names_in(tmp_path)
+    assert adopt_in_place(tmp_path) is None
+    assert names_in(tmp_path) == before
+    (tmp_path / "folder" / "ai_memory.db").mkdir(parents=True)
+    with pytest.raises(PlaceError, match="not a file"):
+        adopt_in_place(tmp_path / "folder")
+
+
+def test_an_empty_history_is_replaced_as_well(tmp_path: Path) -> None:
+    legacy.make(tmp_path / "ai_memory.db", [])
+    adoption = adopt_in_place(tmp_path)
+    assert adoption
+    assert adoption.read == 0
+    with Memory(tmp_path / "ai_memory.db") as memory:
+        assert memory.stats().records == 0
+
+
+def test_a_knowledge_base_alone_begins_a_memory(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge_base.json"
+    path.write_text("{broken")
+    adoption = adopt_in_place(tmp_path)
+    assert adoption
+    assert "was left as it is" in adoption.notes[0]
+    assert names_in(tmp_path) == ["knowledge_base.json"]
+    path.write_text(json.dumps(KNOWLEDGE))
+    adoption = adopt_in_place(tmp_path)
+    assert adoption
+    assert adoption.notes == ["knowledge_base.json was adopted"]
+    assert names_in(tmp_path) == ["ai_memory.db", "knowledge_base.json"]
+    with Memory(tmp_path / "ai_memory.db") as memory:
+        assert len(adopted_in(memory)) == 1
+        assert memory.doctor().ok
+
+
+def test_a_broken_knowledge_base_keeps_nobody_out(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    (folder / "knowledge_base.json").write_text("{broken")
+    adoption = adopt_in_place(folder)
+    assert adoption
+    assert adoption.added == 30
+    assert any("knowledge_base.json was not adopted" in note for note in adoption.notes)
+    assert (folder / "knowledge_base.json").read_text() == "{broken"
+
+
+def test_what_was_kept_aside_before_is_kept(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    (folder / ASIDE).write_text("somebody's own")
+    adoption = adopt_in_place(folder)
+    assert adoption
+    assert adoption.notes[-1] == "the old database is kept as ai_memory.before-hardwon-2.db"
+    assert (folder / ASIDE).read_text() == "somebody's own"
+    assert legacy.count(folder / "ai_memory.before-hardwon-2.db") == 30
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    other = tmp_path / "linked"
+    other.mkdir()
+    (other / "ai_memory.db").symlink_to(folder / "ai_memory.db")
+    assert adopt_in_place(other)
+    assert names_in(folder) == [ASIDE, "ai_memory.db"]
+    with Memory(other / "ai_memory.db") as memory:
+        assert memory.stats().records == 30
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_database_that_somebody_writes_to_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    monkeypatch.setattr(limits, "BUSY_TIMEOUT_MS", 50)
+    folder = folder_with(tmp_path)
+    path = folder / "ai_memory.db"
+
+    def work(tell: Tell) -> None:
+        connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE fix_history SET notes = 'late'")
+        tell("0" * 36)
+        time.sleep(1.5)
+        connection.commit()
+
+    child = Child.start(work)
+    while not child.acknowledged:
+        child.listen(0.01)
+    with pytest.raises(BusyError, match="try again"):
+        adopt_in_place(folder)
+    assert child.wait() == 0
+    assert ASIDE not in names_in(folder)
+    assert adopt_in_place(folder)
+    with Memory(path) as memory:
+        assert {fix.notes for fix in fixes_of(memory)} == {"late"}
+
+
+def test_nobody_writes_to_the_old_database_unnoticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_with(tmp_path)
+    path = folder / "ai_memory.db"
+
+    def write(_: Tell) -> None:
+        with closing(sqlite3.connect(path, timeout=0)) as connection, pytest.raises(sqlite3.OperationalError, match="locked"):
+            connection.execute("UPDATE fix_history SET notes = 'unnoticed'")
+
+    set_aside = fix_adoption._set_aside
+
+    def meanwhile(copied: Path, target: Path) -> tuple[Path, bool]:
+        assert Child.start(write).wait() == 0
+        return set_aside(copied, target)
+
+    monkeypatch.setattr(fix_adoption, "_set_aside", meanwhile)
+    assert adopt_in_place(folder)
+    assert path.stat().st_mode & 0o777 == 0o600
+    with Memory(path) as memory:
+        assert {fix.notes for fix in fixes_of(memory)} == {"worked at once"}
+
+
+def test_who_still_has_the_old_database_open_harms_nothing(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path)
+    path = folder / "ai_memory.db"
+    go = folder / "go"
+
+    def work(tell: Tell) -> None:
+        connection = sqlite3.connect(path)
+        assert connection.execute("SELECT count(*) FROM fix_history").fetchone() == (30,)
+        tell("0" * 36)
+        while not go.exists():
+            time.sleep(0.01)
+        for _ in range(50):
+            with pytest.raises(sqlite3.Error):
+                connection.execute("UPDATE fix_history SET claude_analysis = 'late'")
+            connection.rollback()
+
+    child = Child.start(work)
+    while not child.acknowledged:
+        child.listen(0.01)
+    assert adopt_in_place(folder)
+    with Memory(path) as memory:
+        memory.record_fact("the log is in use", "observation")
+        go.touch()
+        assert child.wait() == 0
+        memory.record_fact("and stays so", "observation")
+        assert memory.stats().records == 32
+        assert memory.doctor().ok
+
+
+def test_a_full_disk_or_any_error_leaves_the_old_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_with(tmp_path)
+    before = (folder / "ai_memory.db").read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    for place in ("copy_to", "become"):
+        with monkeypatch.context() as patch:
+            patch.setattr(legacy_fixes.Claimed, place, fail)
+            with pytest.raises(HardwonError, match="no room"):
+                adopt_in_place(folder)
+        assert names_in(folder) == ["ai_memory.db"]
+        assert (folder / "ai_memory.db").read_bytes() == before
+    assert adopt_in_place(folder)
+
+
+def test_four_processes_that_come_at_once_adopt_once(tmp_path: Path) -> None:
+    for turn in range(20 if TORTURE else 3):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        legacy.many(folder / "ai_memory.db", 200)
+
+        def work(tell: Tell, folder: Path = folder) -> None:
+            if adopt_in_place(folder):
+                tell("1" * 36)
+            with Memory(folder / "ai_memory.db") as memory:
+                assert memory.stats().records >= 200
+                memory.record_fact("written at once", "observation")
+
+        children = [Child.start(work) for _ in range(4)]
+        assert [child.wait() for child in children] == [0, 0, 0, 0]
+        assert sum(len(child.acknowledged) for child in children) == 1
+        assert names_in(folder) == [ASIDE, "ai_memory.db"]
+        with Memory(folder / "ai_memory.db") as memory:
+            assert memory.stats().records == 204
+            assert memory.doctor().ok
+
+
+def adopt_in(folder: Path) -> Callable[[Tell], None]:
+    def work(_: Tell) -> None:
+        adopt_in_place(folder)
+
+    return work
+
+
+def check_after_kill(folder: Path, rows: int) -> str:
+    """The old database or the memory; and what it becomes by doing it again."""
+    path = folder / "ai_memory.db"
+    interrupted = (folder / "ai_memory.db-journal").exists()
+    if legacy_fixes.is_ours(path) and not interrupted:
+        outcome = "new"
+    else:
+        outcome = "interrupted" if interrupted else "old"
+        if random.random() < 0.5:
+            assert legacy.count(path) == rows  # as an old program finds it
+    adopt_in_place(folder)
+    assert names_in(folder) == [ASIDE, "ai_memory.db"]
+    assert legacy.count(folder / ASIDE) == rows
+    with Memory(path) as memory:
+        assert memory.stats().records == rows
+        assert memory.doctor().ok
+    return outcome
+
+
+def test_killed_at_any_instant_it_is_the_old_database_or_the_memory(tmp_path: Path) -> None:
+    rng = random.Random(7)
+    template = legacy.many(tmp_path / "template.db", 300)
+    (tmp_path / "first").mkdir()
+    shutil.copyfile(template, tmp_path / "first" / "ai_memory.db")
+    started = time.monotonic()
+    adopt_in_place(tmp_path / "first")
+    needed = time.monotonic() - started
+    outcomes = Counter[str]()
+    for turn in range(KILLS):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        shutil.copyfile(template, folder / "ai_memory.db")
+        for _ in range(3):
+            child = Child.start(adopt_in(folder))
+            time.sleep(rng.uniform(0.0, 1.3 * needed))
+            child.kill()
+        outcomes[check_after_kill(folder, 300)] += 1
+        shutil.rmtree(folder)
+    print(outcomes)
+    assert outcomes["old"] + outcomes["interrupted"], "nothing was killed before it was through: the test shows nothing"
+
+
+def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(8)
+    template = legacy.many(tmp_path / "template.db", 500)
+    become = legacy_fixes.Claimed.become
+    outcomes = Counter[str]()
+    for turn in range(KILLS):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        shutil.copyfile(template, folder / "ai_memory.db")
+
+        def work(tell: Tell, folder: Path = folder) -> None:
+            def tell_and_become(claimed: legacy_fixes.Claimed, staged: Path) -> None:
+                tell("0" * 36)
+                become(claimed, staged)
+
+            monkeypatch.setattr(legacy_fixes.Claimed, "become", tell_and_become)
+            adopt_in_place(folder)
+
+        child = Child.start(work)
+        while not child.acknowledged:
+            child.listen(0.001)
+        time.sleep(rng.uniform(0.0, 0.015))
+        child.kill()
+        outcomes[check_after_kill(folder, 500)] += 1
+        shutil.rmtree(folder)
+    print(outcomes)
+    assert outcomes["interrupted"] + outcomes["old"], "nothing was killed in the middle: the test shows nothing"

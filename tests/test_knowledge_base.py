@@ -1,0 +1,409 @@
+"""The knowledge base fills itself, keeps what callers add, and loses nothing on the way."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clocks import Clock
+from hardwon import limits
+from hardwon.doors.fix_adoption import KNOWLEDGE_BASE_NAME
+from hardwon.doors.fix_input import FixHistoryWarning
+from hardwon.doors.knowledge_base import KnowledgeBase, beyond, knowledge_of, learned_knowledge, merged, said
+from hardwon.doors.knowledge_keeping import AUTHOR, Keeper
+from hardwon.errors import InvalidInputError
+from hardwon.fix_history import CountedStrategy, Learned, PatternRow
+from hardwon.memory import Memory
+from hardwon.model import Adopted, Metadata, Source
+
+LISTS = ("model_specific_tips", "successful_strategies", "failure_patterns")
+
+
+def strategy(text: str, attempts: int = 1, verified: int = 0) -> CountedStrategy:
+    return CountedStrategy(text, attempts, verified)
+
+
+def pattern(name: str, success: int, failure: int) -> PatternRow:
+    return PatternRow(
+        pattern_name=name,
+        issue_signature="0123456789abcdef",
+        success_count=success,
+        failure_count=failure,
+        best_fix='{"fix_commands": ["reboot"]}',
+        last_seen="2026-03-02T09:00:00+00:00",
+        confidence_score=min(1.0, (success + failure) / 10),
+    )
+
+
+def learned(**parts: Any) -> Learned:
+    return Learned(**{"strategies": {}, "failures": {}, "tips": {}, "issues": {}, "patterns": [], **parts})
+
+
+SOME = learned(
+    strategies={"TIMEOUT": [strategy("export TIMEOUT=60", 4, 3), strategy("reboot", 2, 1)]},
+    failures={"TIMEOUT": [strategy("wait", 3)]},
+    tips={"qwen2.5:7b": [strategy("export TIMEOUT=60", 4, 3)]},
+    issues={"qwen2.5:7b": [("TIMEOUT", 9, 4)]},
+    patterns=[pattern("TIMEOUT on qwen2.5:7b", 4, 5)],
+)
+
+
+def test_what_was_learned_has_the_shape_of_a_knowledge_base() -> None:
+    knowledge = learned_knowledge(SOME)
+    assert list(knowledge) == ["general_patterns", *LISTS, "version"]
+    assert knowledge["successful_strategies"] == {"TIMEOUT": ["export TIMEOUT=60", "reboot"]}
+    assert knowledge["failure_patterns"] == {"TIMEOUT": ["wait (tried 3 times, never verified to work)"]}
+    assert knowledge["model_specific_tips"] == {
+        "qwen2.5:7b": ["export TIMEOUT=60 (worked 3 of 4 times)", "TIMEOUT came up 9 times, 4 of them fixed"]
+    }
+    figures = knowledge["general_patterns"]["TIMEOUT on qwen2.5:7b"]
+    assert figures["best_fix"] == {"fix_commands": ["reboot"]}
+    assert (figures["success_count"], figures["failure_count"], figures["success_rate"]) == (4, 5, 0.444)
+    long = learned_knowledge(learned(strategies={"": [strategy("x" * 5_000)]}))
+    assert long["successful_strategies"] == {"unknown": ["x" * limits.KNOWLEDGE_TEXT_CHARS_MAX]}
+
+
+# --- additions ----------------------------------------------------------------------------------------------------------
+
+
+texts = st.sampled_from(["a", "b", "c", "d"])
+sections = st.dictionaries(texts, st.lists(texts | st.integers(0, 2), max_size=4), max_size=3)
+knowledge_bases = st.fixed_dictionaries(
+    {},
+    optional=dict.fromkeys(LISTS, sections) | {"mine": st.integers(), "general_patterns": st.dictionaries(texts, sections)},
+)
+
+
+@given(knowledge_bases)
+def test_what_is_said_is_all_there_is(knowledge: dict[str, Any]) -> None:
+    assert said(knowledge_of(said(knowledge))) == said(knowledge)
+
+
+@given(knowledge_bases, knowledge_bases)
+def test_what_was_given_and_what_was_added_make_the_whole(given_one: dict[str, Any], shown: dict[str, Any]) -> None:
+    known, now = said(given_one), said(shown)
+    assert {**known, **beyond(now, known)}.items() >= now.items()
+    assert beyond(known, known) == {}
+
+
+@given(knowledge_bases, knowledge_bases, knowledge_bases)
+def test_two_who_change_the_same_lose_nothing(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    before, one, other = said(base), said(mine), said(theirs)
+    both = merged(before, one, other)
+    assert both.keys() >= beyond(one, before).keys()
+    assert both.keys() >= {path for path in other if path not in before}
+    assert merged(before, before, other) == other
+    assert merged(before, one, before) == one
+
+
+def shown(base: KnowledgeBase, given_part: dict[str, Any]) -> None:
+    snapshot = said(base)
+    base.show(snapshot, said(given_part), base.added(snapshot), "now")
+
+
+def test_what_was_learned_is_replaced_and_what_was_added_stays() -> None:
+    base = KnowledgeBase()
+    shown(base, learned_knowledge(SOME))
+    strategies = base["successful_strategies"]
+    timeouts = strategies["TIMEOUT"]
+    timeouts.append("my own way")
+    base["general_patterns"]["TIMEOUT on qwen2.5:7b"]["note"] = "at night"
+    base["mine"] = {"a": 1}
+    shown(base, learned_knowledge(learned(strategies={"TIMEOUT": [strategy("reboot"), strategy("pull again")]})))
+    assert base["successful_strategies"] is strategies
+    assert strategies["TIMEOUT"] is timeouts
+    assert timeouts == ["reboot", "pull again", "my own way"]
+    assert base["failure_patterns"] == {"TIMEOUT": []}
+    assert base["general_patterns"] == {"TIMEOUT on qwen2.5:7b": {"note": "at night"}}
+    assert base["mine"] == {"a": 1}
+
+
+def test_a_section_that_was_replaced_gets_back_what_was_learned() -> None:
+    base = KnowledgeBase()
+    shown(base, learned_knowledge(SOME))
+    base.update({"successful_strategies": {"NO_OUTPUT": ["restart"]}, "version": "2.0"})
+    shown(base, learned_knowledge(SOME))
+    assert base["successful_strategies"] == {"NO_OUTPUT": ["restart"], "TIMEOUT": ["export TIMEOUT=60", "reboot"]}
+    assert base["version"] == "2.0"
+
+
+def test_what_is_appended_while_it_is_brought_up_to_date_stays() -> None:
+    base = KnowledgeBase()
+    shown(base, learned_knowledge(SOME))
+    items, done = base["successful_strategies"]["TIMEOUT"], threading.Event()
+
+    def refresh() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            ways = [strategy(f"way {(number + more) % 7}") for more in range(4)]
+            shown(base, learned_knowledge(learned(strategies={"TIMEOUT": ways})))
+
+    worker = threading.Thread(target=refresh)
+    worker.start()
+    wanted = [f"mine {number}" for number in range(300)]
+    for text in wanted:
+        items.append(text)
+    done.set()
+    worker.join()
+    shown(base, learned_knowledge(learned()))
+    assert [item for item in base["successful_strategies"]["TIMEOUT"] if item.startswith("mine")] == wanted
+
+
+# --- keeping ------------------------------------------------------------------------------------------------------------
+
+
+class World:
+    """A memory with a knowledge base, and what is to be learned."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self.folder = folder
+        self.memory = Memory(folder / "ai_memory.db", clock=clock)
+        self.learned = SOME
+        self.changes = 0
+
+    def open(self) -> Keeper:
+        keeper = Keeper(self.memory, self.folder, lambda: self.learned, lambda: self.changes)
+        keeper.take_in_edits()
+        keeper.refresh()
+        return keeper
+
+    def records(self) -> list[Adopted]:
+        return [
+            record
+            for record in self.memory.browse(kind="adopted")
+            if isinstance(record, Adopted) and record.metadata.validation.status != "archived"
+        ]
+
+    @property
+    def file(self) -> Path:
+        return self.folder / KNOWLEDGE_BASE_NAME
+
+
+@pytest.fixture
+def world(tmp_path: Path, clock: Clock) -> Iterator[World]:
+    made = World(tmp_path / "AIMemory", clock)
+    with made.memory:
+        yield made
+
+
+def test_it_is_the_same_dict_and_is_refreshed_when_the_memory_changed(world: World) -> None:
+    keeper = world.open()
+    knowledge = keeper.refresh()
+    before = json.dumps(knowledge)
+    world.learned = learned()
+    assert json.dumps(keeper.refresh()) == before
+    world.changes += 1
+    assert keeper.refresh() is knowledge
+    assert knowledge["successful_strategies"] == {"TIMEOUT": []}
+    assert not world.file.exists()
+
+
+def test_what_is_saved_comes_back_and_is_one_sources_word(world: World) -> None:
+    keeper = world.open()
+    keeper.knowledge["successful_strategies"].setdefault("NO_OUTPUT", []).append("restart ollama")
+    keeper.save()
+    (record,) = world.records()
+    assert record.origin == "fix history"
+    assert record.data == {"knowledge_base": {"successful_strategies": {"NO_OUTPUT": ["restart ollama"]}}}
+    assert record.metadata.validation.status == "hypothesis"
+    assert record.metadata.source.author == AUTHOR
+    written = json.loads(world.file.read_text())
+    assert written["successful_strategies"]["NO_OUTPUT"] == ["restart ollama"]
+    assert written["successful_strategies"]["TIMEOUT"] == ["export TIMEOUT=60", "reboot"]
+    assert list(written)[:4] == ["general_patterns", *LISTS]
+    world.learned = learned()
+    assert world.open().knowledge["successful_strategies"] == {"NO_OUTPUT": ["restart ollama"]}
+
+
+def test_a_later_save_takes_the_place_of_an_earlier_one(world: World) -> None:
+    keeper = world.open()
+    for text in ("one", "two"):
+        keeper.knowledge["mine"] = text
+        keeper.save()
+    events = world.memory.stats().events
+    keeper.save()
+    assert world.memory.stats().events == events
+    assert [record.data["knowledge_base"] for record in world.records()] == [{"mine": "two"}]
+    keeper.knowledge["mine"] = "one"
+    keeper.save()
+    assert [record.data["knowledge_base"] for record in world.records()] == [{"mine": "one"}]
+    del keeper.knowledge["mine"]
+    keeper.save()
+    assert "mine" not in world.open().knowledge
+    assert all(record.data["knowledge_base"] == {} for record in world.records())
+
+
+def test_two_that_save_lose_nothing_of_each_other(world: World) -> None:
+    first, second = world.open(), world.open()
+    first.knowledge["successful_strategies"]["A"] = ["of the first"]
+    first.save()
+    second.knowledge["successful_strategies"]["A"] = ["of the second"]
+    second.save()
+    assert second.knowledge["successful_strategies"]["A"] == ["of the first", "of the second"]
+    world.changes += 1
+    assert first.refresh()["successful_strategies"]["A"] == ["of the first", "of the second"]
+    first.knowledge["successful_strategies"]["A"].remove("of the first")
+    first.save()
+    assert world.open().knowledge["successful_strategies"]["A"] == ["of the second"]
+    assert len(world.records()) == 1
+
+
+def test_many_threads_save_what_they_add(world: World) -> None:
+    keepers = [world.open() for _ in range(3)]
+
+    def work(keeper: Keeper, name: str) -> None:
+        for number in range(5):
+            keeper.knowledge["failure_patterns"].setdefault(name, []).append(f"{name} {number}")
+            keeper.save()
+
+    workers = [threading.Thread(target=work, args=(keeper, f"T{n}")) for n, keeper in enumerate([*keepers, keepers[0]])]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    found = world.open().knowledge["failure_patterns"]
+    assert {name: sorted(found[name]) for name in ("T0", "T1", "T2", "T3")} == {
+        f"T{n}": [f"T{n} {number}" for number in range(5)] for n in range(4)
+    }
+
+
+def test_knowledge_bases_of_others_are_shown_and_stay_theirs(world: World) -> None:
+    theirs = Adopted(
+        origin="fix history",
+        data={"knowledge_base": {"successful_strategies": {"TIMEOUT": ["of another team"]}}},
+        metadata=Metadata(source=Source(author="another team")),
+    )
+    world.memory.take_in([theirs])
+    keeper = world.open()
+    assert keeper.knowledge["successful_strategies"]["TIMEOUT"] == ["of another team", "export TIMEOUT=60", "reboot"]
+    keeper.save()
+    assert [record.metadata.source.author for record in world.records()] == ["another team"]
+    world.memory.rollback("another team")
+    assert world.open().knowledge["successful_strategies"]["TIMEOUT"] == ["export TIMEOUT=60", "reboot"]
+
+
+def edited(world: World, change: Callable[[dict[str, Any]], object]) -> None:
+    knowledge = json.loads(world.file.read_text())
+    change(knowledge)
+    world.file.write_text(json.dumps(knowledge))
+
+
+def test_what_people_edit_in_the_file_is_taken_in(world: World) -> None:
+    keeper = world.open()
+    keeper.knowledge["successful_strategies"]["B"] = ["stays", "goes"]
+    keeper.save()
+    edited(world, lambda knowledge: knowledge["successful_strategies"]["B"].remove("goes"))
+    edited(world, lambda knowledge: knowledge["successful_strategies"]["B"].append("by hand"))
+    world.learned = learned(failures={"TIMEOUT": [strategy("wait", 4)]})
+    again = world.open()
+    assert again.knowledge["successful_strategies"] == {"B": ["stays", "by hand"]}
+    assert again.knowledge["failure_patterns"] == {"TIMEOUT": ["wait (tried 4 times, never verified to work)"]}
+    (record,) = world.records()
+    assert record.data["knowledge_base"] == {"successful_strategies": {"B": ["stays", "by hand"]}}
+    count = world.memory.stats().adopted
+    world.open()
+    assert world.memory.stats().adopted == count
+
+
+def test_an_edit_is_taken_in_by_a_save_as_well(world: World) -> None:
+    keeper = world.open()
+    keeper.save()
+    edited(world, lambda knowledge: knowledge.update(by_hand=True))
+    keeper.knowledge["mine"] = 1
+    keeper.save()
+    assert keeper.knowledge["by_hand"] is True
+    assert world.records()[0].data["knowledge_base"] == {"by_hand": True, "mine": 1}
+
+
+def test_a_file_of_the_original_is_taken_in(world: World) -> None:
+    original = {
+        "general_patterns": {},
+        "model_specific_tips": {"llama3": ["needs a short prompt"]},
+        "successful_strategies": {"TIMEOUT": ["reboot"]},
+        "failure_patterns": {},
+        "version": "1.0",
+        "last_updated": "2025-01-15T10:00:00",
+    }
+    world.file.write_text(json.dumps(original))
+    assert world.open().knowledge["model_specific_tips"]["llama3"] == ["needs a short prompt"]
+    assert world.records()[0].data["knowledge_base"] == {"model_specific_tips": {"llama3": ["needs a short prompt"]}}
+
+
+def test_a_file_that_is_no_knowledge_base_is_never_overwritten(world: World) -> None:
+    world.file.write_text("{ half a file")
+    with pytest.warns(FixHistoryWarning, match="left as it is"):
+        keeper = world.open()
+    keeper.knowledge["mine"] = 1
+    with pytest.warns(FixHistoryWarning, match="was kept as"):
+        keeper.save()
+    (aside,) = world.folder.glob(f"{KNOWLEDGE_BASE_NAME}.unreadable-*")
+    assert aside.read_text() == "{ half a file"
+    assert json.loads(world.file.read_text())["mine"] == 1
+
+
+def test_an_edit_that_cannot_be_kept_is_named_and_left(world: World) -> None:
+    world.open().save()
+    edited(world, lambda knowledge: knowledge.update(successful_strategies="no object"))
+    text = world.file.read_text()
+    with pytest.warns(FixHistoryWarning, match=r"knowledge_base.json.successful_strategies"):
+        keeper = world.open()
+    with pytest.raises(InvalidInputError, match=r"knowledge_base.json.successful_strategies"):
+        keeper.save()
+    assert world.file.read_text() == text
+
+
+def test_a_list_instead_of_lists_is_of_any_issue_type(world: World) -> None:
+    world.file.write_text(json.dumps({"failure_patterns": ["never wait"], "general_patterns": ["it is the prompt"]}))
+    knowledge = world.open().knowledge
+    assert knowledge["failure_patterns"] == {"TIMEOUT": ["wait (tried 3 times, never verified to work)"], "any": ["never wait"]}
+    assert knowledge["general_patterns"]["any"] == ["it is the prompt"]
+
+
+def broken(number: int) -> tuple[str, Callable[[KnowledgeBase], object]]:
+    ways: list[tuple[str, Callable[[KnowledgeBase], object]]] = [
+        ("successful_strategies", lambda base: base.update(successful_strategies="text")),
+        ("successful_strategies.X", lambda base: base["successful_strategies"].update(X=[object()])),
+        ("mine", lambda base: base.update(mine=float("nan"))),
+        ("failure_patterns.7", lambda base: base["failure_patterns"].update({7: ["seven"]})),
+        ("knowledge_base", lambda base: base.update(mine=["x" * 1_000] * 3_000)),
+    ]
+    return ways[number]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_what_cannot_be_kept_is_named_and_nothing_is_lost(number: int, world: World) -> None:
+    keeper = world.open()
+    keeper.knowledge["good"] = 1
+    keeper.save()
+    text = world.file.read_text()
+    field, break_it = broken(number)
+    break_it(keeper.knowledge)
+    with pytest.raises(InvalidInputError) as caught:
+        keeper.save()
+    assert caught.value.field.endswith(field)
+    assert world.file.read_text() == text
+    assert [record.data["knowledge_base"] for record in world.records()] == [{"good": 1}]
+    world.changes += 1
+    keeper.refresh()
+    with pytest.raises(InvalidInputError):
+        keeper.save()
+    keeper.knowledge.to_json()
+
+
+def test_secrets_are_kept_nowhere(world: World) -> None:
+    keeper = world.open()
+    keeper.knowledge["mine"] = "use sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    keeper.save()
+    keeper.save()
+    assert "sk-proj-abc" not in world.file.read_text()
+    (record,) = world.records()
+    assert "sk-proj-abc" not in record.to_json()
+    assert world.file.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,376 @@
+"""`hardwon fix-history` and `memory.sh`: scripts written for them read what they always read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import legacy_fixes
+from command_line import ROOT, answered, at_once, hardwon_does, keys_of, on_a_terminal, refused, section_of, settle
+from hardwon import Memory
+from hardwon.doors.fixes import AIMemory
+
+SCRIPT = ROOT / "drop_in" / "memory.sh"
+DOCUMENTS = os.environ.get("HARDWON_SEEDS")
+ISSUE = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "no answer \x1b[2J after 30 s"}
+REPLY = {"analysis": "needs more time", "fix_commands": ["touch ran"], "confidence": 0.8}
+
+STATS = """🧠 Claude Memory Statistics:
+  total_fixes_attempted: 12
+  successful_fixes: 9
+  success_rate: 0.75
+  models_encountered: 2
+  issue_types_seen: 2
+  recent_activity_7days: 5
+  knowledge_base_size: 3210
+  memory_directory: /somewhere/AIMemory
+"""
+INSIGHTS = """{
+  "model_name": "qwen2.5:7b",
+  "total_tests": 3,
+  "success_rate": 0.67,
+  "common_issues": ["TIMEOUT"],
+  "effective_fixes": ["wait longer"],
+  "recent_history": [...]
+}
+"""
+
+
+LINES = [
+    "./memory.sh stats",
+    "./memory.sh recent 30",
+    './memory.sh export "$BACKUP_DIR/all of $DATE.json"',
+    "./memory.sh cleanup 90",
+]
+
+
+def document() -> str:
+    if not DOCUMENTS:
+        return ""
+    (page,) = (ROOT / DOCUMENTS).glob("004*")
+    return page.read_text()
+
+
+def documented() -> list[tuple[str, str]]:
+    """What stats prints and what model prints, as the shapes above say, and as the document does where there is one."""
+    found = [(STATS, INSIGHTS)]
+    if DOCUMENTS:
+        blocks = re.findall(r"\*\*Output:\*\*\n```(?:json)?\n(.*?)```", document(), re.DOTALL)
+        assert len(blocks) == 2, f"the document in {DOCUMENTS} has other outputs than it had"
+        found.append((blocks[0], blocks[1]))
+    return found
+
+
+def shell_lines() -> list[str]:
+    """Of our own, and every line of the document that calls the script, but for the one that only shows how."""
+    blocks = re.findall(r"```bash\n(.*?)```", document(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("./memory.sh ") and "<" not in line]
+    assert len(lines) >= 12 or not DOCUMENTS, f"the document in {DOCUMENTS} has fewer lines than it had"
+    return [*LINES, *dict.fromkeys(lines)]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """memory.sh, and `hardwon` as an installed command of the code under test."""
+    folder = tmp_path / "installed here"
+    folder.mkdir()
+    command = folder / "hardwon"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.serve.cli "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return Path(shutil.copy(SCRIPT, tmp_path / "memory.sh"))
+
+
+def fill(folder: str = "AIMemory") -> None:
+    with AIMemory(folder) as history:
+        for applied, verified in ((True, True), (True, True), (True, False), (False, False)):
+            history.record_fix_attempt(ISSUE, REPLY, applied, verified, 1.5, fixer_type="qwen")
+        history.record_fix_attempt({**ISSUE, "model": "llama3", "issue_type": "NO_OUTPUT"}, REPLY, False, False, None)
+
+
+def fill_with_old_ones() -> None:
+    at = datetime.now(UTC) - timedelta(days=500)
+    times = iter(at + timedelta(minutes=number) for number in range(1000))
+    with AIMemory("AIMemory", clock=lambda: next(times)) as history:
+        for number in range(8):
+            history.record_fix_attempt(ISSUE, REPLY, number % 2 == 0, number % 2 == 0, 1.5)
+
+
+def runs(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(arguments, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+
+
+def said(*arguments: str | Path) -> str:
+    done = runs(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+# --- the documented output ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("stats", "_"), documented())
+def test_stats_has_the_documented_shape(stats: str, _: str, script: Path) -> None:
+    fill()
+    shown = said(script, "stats")
+    heading, *lines = shown.splitlines()
+    wanted_heading, *wanted = stats.splitlines()
+    assert heading == wanted_heading
+    assert [line.partition(":")[0] for line in lines] == [line.partition(":")[0] for line in wanted]
+    values = dict(line.strip().split(": ", 1) for line in lines)
+    assert values["total_fixes_attempted"] == "5"
+    assert values["successful_fixes"] == "2"
+    assert values["success_rate"] == "0.4"
+    assert (values["models_encountered"], values["issue_types_seen"], values["recent_activity_7days"]) == ("2", "2", "5")
+    assert int(values["knowledge_base_size"]) > 0
+    assert Path(values["memory_directory"]) == Path("AIMemory").absolute()
+    found = answered("fix-history", "stats")
+    assert [str(round(value, 3) if isinstance(value, float) else value) for value in found.values()] == list(values.values())
+
+
+@pytest.mark.parametrize(("_", "insights"), documented())
+def test_model_has_the_documented_keys(_: str, insights: str, script: Path) -> None:
+    fill()
+    wanted = json.loads(insights.replace("[...]", "[]"))
+    found = json.loads(said(script, "model", "qwen2.5:7b"))
+    assert list(found)[: len(wanted)] == list(wanted)
+    assert [type(found[key]) for key in wanted] == [type(value) for value in wanted.values()]
+    assert (found["model_name"], found["total_tests"], found["success_rate"]) == ("qwen2.5:7b", 4, 0.5)
+    assert found["common_issues"] == ["TIMEOUT"]
+    assert len(found["recent_history"]) == 4
+    assert answered("fix-history", "model", "qwen2.5:7b") == found
+
+
+def test_the_insights_are_exported(script: Path) -> None:
+    fill()
+    assert said(script, "export", "my insights.json") == "Insights exported to my insights.json\n"
+    report = json.loads(Path("my insights.json").read_text())
+    assert {"generated_at", "statistics", "model_insights", "knowledge_base"} <= report.keys()
+    assert report["statistics"]["total_fixes_attempted"] == 5
+    said(script, "export", "my insights.json")  # as monthly scripts do, which run again
+    named = said(script, "export")
+    found = re.fullmatch(r"Insights exported to (ai_insights_\d{8}_\d{6}\.json)\n", named)
+    assert found
+    assert json.loads(Path(found.group(1)).read_text()).keys() == report.keys()
+    assert answered("fix-history", "export", "other.json") == {"file": "other.json"}
+
+
+def test_recent_activity(script: Path) -> None:
+    fill()
+    *lines, total = said(script, "recent", "7").splitlines()
+    assert total == "5 in the last 7 days: 2 verified, 1 applied, 2 failed"
+    assert sorted(line.split()[2] for line in lines) == ["applied", "failed", "failed", "verified", "verified"]
+    assert said(script, "recent") == said(script, "recent", "7")
+    assert len(answered("fix-history", "recent", "--limit", "2")) == 2
+
+
+def test_successful_strategies_and_patterns(script: Path) -> None:
+    fill()
+    assert re.fullmatch(
+        r"TIMEOUT\n  worked 2 of 4  p_success 0\.\d\d  applied 3  last [\d-]{10}\n    touch ran\n", said(script, "successful")
+    )
+    shown = said(script, "patterns")
+    assert re.search(
+        r"^TIMEOUT on any model  [\d-]{10}\n  success 2 of 4 \(50%\)  applied 3  confidence 0\.40  p_", shown, re.MULTILINE
+    )
+    assert answered("fix-history", "successful")[0]["issue_type"] == "TIMEOUT"
+    assert {each["issue_type"] for each in answered("fix-history", "patterns", "--all")} == {"TIMEOUT", "NO_OUTPUT"}
+    assert not Path("ran").exists()
+
+
+def test_cleanup_runs_at_once_says_what_went_and_can_be_undone(script: Path) -> None:
+    fill_with_old_ones()
+    before = answered("fix-history", "stats")
+    line, hint = said(script, "cleanup", "30").splitlines()
+    went = re.fullmatch(
+        r"(\d+) fixes older than 30 days taken out: (\d+) that failed, (\d+) that worked; (\d+) worth keeping stay", line
+    )
+    assert went
+    gone, failed, worked, kept = map(int, went.groups())
+    assert (gone, gone + kept) == (failed + worked, 8)
+    assert gone > 0
+    assert left() == kept
+    assert answered("fix-history", "stats")["total_fixes_attempted"] == before["total_fixes_attempted"]  # what it taught stays
+    undo = shlex.split(hint.removeprefix("to take it back: "))
+    assert said(*undo) == "undone: cleanup\n"
+    assert left() == 8
+    again = answered("fix-history", "cleanup")
+    assert (again["failed"] + again["successful"], again["dry_run"], len(again["event_ids"])) == (gone, False, 1)
+    assert said(script, "cleanup", "90").startswith("0 fixes older than 90 days taken out")
+
+
+def left() -> int:
+    with Memory("AIMemory") as memory:
+        return len(list(memory.browse(kind="fix")))
+
+
+def test_nobody_is_asked_on_a_terminal_either() -> None:
+    fill_with_old_ones()
+    shown = on_a_terminal("fix-history", "cleanup")
+    assert "[y/N]" not in shown
+    assert "taken out: " in shown
+
+
+@pytest.mark.parametrize("line", shell_lines())
+@pytest.mark.usefixtures("script")
+def test_the_lines_of_scripts_run_word_for_word(line: str) -> None:
+    fill()
+    Path("my backups").mkdir()
+    done = runs("bash", "-c", line, BACKUP_DIR="my backups", DATE="20260115_030000")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+    for path in (*Path().glob("*.json"), *Path("my backups").glob("*.json")):
+        assert json.loads(path.read_text())["statistics"]["total_fixes_attempted"] == 5
+    assert ("export" in line) == bool([*Path().glob("*.json"), *Path("my backups").glob("*.json")])
+
+
+# --- where it works -----------------------------------------------------------------------------------------------------
+
+
+def test_it_works_where_it_is_called_through_a_link_with_blanks_in_paths(script: Path) -> None:
+    place = Path("my project")
+    place.mkdir()
+    (place / "memory.sh").symlink_to(script)
+    fill("my project/AIMemory")
+    done = subprocess.run(["./memory.sh", "stats"], cwd=place, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"  memory_directory: {place.absolute() / 'AIMemory'}\n" in done.stdout
+    assert len(list(place.iterdir())) == 2
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_the_environment_names_the_folder(shell: str, script: Path) -> None:
+    fill("some where/fixes")
+    done = runs(shell, script, "stats", HARDWON_AIMEMORY="some where/fixes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1] == "  total_fixes_attempted: 5"
+    assert answered("fix-history", "--memory-dir", "some where/fixes", "stats")["total_fixes_attempted"] == 5
+
+
+def test_without_the_command_python_does(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill()
+    only_python(monkeypatch, f'exec {shlex.quote(sys.executable)} "$@"')
+    Path("typer.py").write_text("raise SystemExit('what lies here is not imported')")
+    assert said(script, "stats").splitlines()[1] == "  total_fixes_attempted: 5"
+    assert json.loads(said(script, "model", "a model that nobody has"))["total_tests"] == 0
+
+
+@pytest.mark.parametrize("python", ["exit 1", None])
+def test_without_both_it_says_so_in_one_line(python: str | None, script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    only_python(monkeypatch, python)
+    done = runs(script, "stats")
+    assert (done.returncode, done.stdout) == (127, "")
+    assert done.stderr == "memory.sh: there is no hardwon on the PATH, and no python3 that has it: pip install hardwon\n"
+
+
+def only_python(monkeypatch: pytest.MonkeyPatch, body: str | None) -> None:
+    """A PATH with nothing but a shell, and a python3 where there is a body for it."""
+    folder = Path("bare").absolute()
+    folder.mkdir()
+    shell = shutil.which("sh")
+    assert shell
+    (folder / "sh").symlink_to(shell)
+    if body:
+        (folder / "python3").write_text(f"#!{shell}\n{body}\n")
+        (folder / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_the_script_can_be_run() -> None:
+    assert os.access(SCRIPT, os.X_OK)
+    listed = subprocess.run(["git", "ls-files", "-s", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    assert not listed or listed.startswith("100755")
+
+
+@pytest.mark.parametrize("shape", legacy_fixes.SHAPES)
+def test_an_older_database_is_adopted_once_and_told_in_one_line(shape: str, script: Path) -> None:
+    Path("AIMemory").mkdir()
+    failed = {"fix_success": 0, "verification_success": 0}
+    legacy_fixes.make(Path("AIMemory/ai_memory.db"), [{}, {}, failed], shape)
+    first = runs(script, "stats")
+    assert first.returncode == 0
+    assert first.stdout.splitlines()[1:3] == ["  total_fixes_attempted: 3", "  successful_fixes: 2"]
+    assert re.fullmatch(r"hardwon: an older fix history in .*AIMemory was adopted: .*\n", first.stderr)
+    assert said(script, "stats") == first.stdout
+    assert [each["outcome"] for each in answered("fix-history", "recent", "36500")].count("failed") == 1
+
+
+# --- errors -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [(), ("forget",), ("--what",), ("model",), ("recent", "soon"), ("cleanup", "-1")])
+def test_wrong_usage_shows_the_usage_with_2(arguments: tuple[str, ...], script: Path) -> None:
+    fill()
+    done = runs(script, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("Usage: hardwon fix-history ")
+
+
+def test_a_memory_that_is_named_for_the_other_commands_is_not_mistaken_for_it() -> None:
+    fill()
+    done = at_once("--memory", "other", "fix-history", "cleanup")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "use fix-history --memory-dir other" in done.stderr
+    assert answered("fix-history", "stats")["total_fixes_attempted"] == 5  # while HARDWON_MEMORY names one
+
+
+@pytest.mark.parametrize("command", ["stats", "model m", "export", "recent", "successful", "patterns", "cleanup"])
+def test_no_folder_is_made_where_there_is_none(command: str) -> None:
+    message = refused("fix-history", *command.split())
+    assert message.startswith("there is no fix history at AIMemory: go to the folder that has it, or name it with --memory-dir")
+    assert not list(Path().glob("*AIMemory*"))
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name/AIMemory", "x" * 5000, "a\x1b[2J"])
+def test_odd_names_are_told_in_one_line(name: str) -> None:
+    assert "\x1b" not in refused("fix-history", "--memory-dir", name, "stats")
+
+
+def test_a_folder_that_is_something_else_is_told() -> None:
+    Path("AIMemory").mkdir()
+    Path("AIMemory/ai_memory.db").write_text("my notes, which are longer than a header of a database" * 10)
+    done = at_once("fix-history", "stats")
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_ends_it_quietly() -> None:
+    fill()
+    command = [sys.executable, "-m", "hardwon.serve.cli", "fix-history", "stats"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert (process.wait(timeout=60), process.stderr.read()) == (141, b"")
+
+
+def test_an_output_without_emoji_gets_them_written_out() -> None:
+    fill()
+    done = hardwon_does("fix-history", "stats", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+    assert done.stdout.splitlines()[1] == "  total_fixes_attempted: 5"
+
+
+@pytest.mark.parametrize("command", ["stats", "model qwen2.5:7b", "export r.json", "cleanup"])
+def test_every_key_of_the_json_is_documented(command: str) -> None:
+    fill()
+    found: Any = answered("fix-history", *command.split())
+    names = set(re.findall(r"`(\w+)`", section_of("fix-history").partition("JSON of")[2]))
+    assert keys_of(found)
+    assert keys_of(found) <= names
