@@ -15,6 +15,7 @@ import pytest
 from command_line import answered, at_once
 from hardwon import Memory
 from hardwon.feedback import RanTest
+from hardwon.learn.failures import failure_hash
 from hardwon.model import Record
 from hardwon.outside import git_hooks
 from hardwon.outside.git import Repository, last_commit
@@ -209,6 +210,19 @@ def test_not_while_a_test_fails(project: Project) -> None:
     project.commit("second")
     assert published(project) == []
     assert status(project, tried) == "verified"
+
+
+def test_a_failing_test_that_was_deleted_is_no_obstacle(project: Project) -> None:
+    gone = project.folder / "tests" / "test_gone.py"
+    gone.write_text("def test_gone_already(): assert 0\n")
+    with project.memory() as memory:
+        memory.record_tests([RanTest("tests/test_gone.py::test_gone_already", True, "E   assert 0", files=[gone])])
+    tried = repaired(project, failure_hash=failure_hash("E   assert 0"))
+    project.commit("mend")
+    assert published(project) == [], "it has to do with a test that fails"
+    gone.unlink()
+    project.commit("mend", "--amend")
+    assert published(project) == [tried.id]
 
 
 def test_not_with_a_commit_that_has_nothing_to_do_with_it(project: Project) -> None:

@@ -337,7 +337,7 @@ def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by:
 
 def _is_gone(result: Result, root: Path) -> bool:
     """Whether a test that failed was deleted since, with its file."""
-    own = next(iter(result.files), None)
+    own = result.own_file
     return bool(result.failure) and own is not None and not (root / own).exists()
 
 

@@ -46,7 +46,7 @@ def vouching_test(verification: str | None) -> str:
 
 class Result(NamedTuple):
     """How a test stood when it last ran: `failure` is the hash of how it failed, empty where it passed; `files` are those that
-    it is about, with their SHA-1, its own first."""
+    it is about, with their SHA-1."""
 
     test: str
     at_us: int
@@ -54,9 +54,15 @@ class Result(NamedTuple):
     files: Mapping[str, str]
     record_id: str = ""
 
+    @property
+    def own_file(self) -> str | None:
+        """The file that the test is in, as the record names it; None where it is not known."""
+        file = self.test.partition("::")[0]
+        return next((path for path in self.files if path == file or path.endswith(f"/{file}")), None)
+
     def same_test_as(self, other: Result) -> bool:
         """Whether the test's own file is known and said the same at both times."""
-        own = next(iter(self.files), None)
+        own = self.own_file
         return own is not None and self.files[own] == other.files.get(own)
 
 
