@@ -324,6 +324,7 @@ def test_the_examples_of_the_help_work() -> None:
         ids = dict.fromkeys(COMMANDS, memory.record_fact("Port 80 is open.", "observation").id)
         ids |= {"undo": memory.rollback("somebody").id, "publish": memory.record_fact("Port 81 is shut.", "observation").id}
         memory.verify(ids["publish"], "compiler")
+    subprocess.run(["git", "init", "-q"], check=True)
     AIMemory("AIMemory").record_fix_attempt({"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0)
     for command in sorted(COMMANDS, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)):
         for owner, example in EXAMPLES:

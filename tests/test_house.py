@@ -35,6 +35,7 @@ LAYERS = [
         "fix_history",
         "attempts",
         "facts",
+        "feedback",
     },
     {"datasets"},
     {"doors"},

@@ -453,8 +453,8 @@ def test_files_and_folders_are_private(tmp_path: Path) -> None:
 
 def test_a_size_bound_with_a_warning_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class SmallStore(SqliteStore):
-        def __init__(self, path: Path) -> None:
-            super().__init__(path, bytes_max=400_000)
+        def __init__(self, path: Path, *, busy_timeout_ms: int | None = None) -> None:
+            super().__init__(path, bytes_max=400_000, busy_timeout_ms=busy_timeout_ms)
 
     monkeypatch.setattr("hardwon.memory.SqliteStore", SmallStore)
     monkeypatch.setattr("hardwon.store.sqlite._WRITES_BETWEEN_SIZE_CHECKS", 2)

@@ -756,3 +756,45 @@ STALE_LISTED_MAX: Final = 1_000
 
 STALE_REASON_FILES_MAX: Final = 10
 """Files that the reason of a stale record names; the rest are counted."""
+
+# --- feedback from tests and commits ------------------------------------------------------------------------------
+
+TEST_NAME_CHARS_MAX: Final = 150
+"""The name of a test. With the commit that it ran at it fits NAME_CHARS_MAX; longer ones (long parameters) end in a hash."""
+
+TEST_REPORT_CHARS_MAX: Final = 4_000
+"""What is kept of a failing test's report, its beginning and its end: a screen of each."""
+
+TEST_FILES_MAX: Final = 10
+"""Files of one failure: the test's own and the last ones of its traceback. Deeper frames are a framework's, not the cause."""
+
+TEST_FAILURES_MAX: Final = 200
+"""Failing tests of one run that are recorded, those that are known first. When more fail at once, one cause breaks them all."""
+
+TESTS_REMEMBERED_MAX: Final = 2_000
+"""Tests that ever failed and whose standing is read, those that ran last. More are no longer told in a moment."""
+
+ATTEMPTS_CONSIDERED_MAX: Final = 500
+"""The newest records that may have led to a pass, or to a commit. Between two runs of a test an agent records a handful."""
+
+ATTEMPT_DAYS_MAX: Final = 7
+"""What was recorded longer before a pass hardly led to it, and nobody remembers enough to object."""
+
+VERIFIED_PER_TEST_MAX: Final = 5
+"""Records that one pass vouches for, the newest: each is an attempt at the same failure, and one of them is what helped.
+Whoever floods the memory with claims about a failing test gets no more than these."""
+
+VERIFIED_PER_RUN_MAX: Final = 50
+"""Records that one test run vouches for. A run that mends more was a run after a merge, not after so many attempts."""
+
+PUBLISHED_PER_COMMIT_MAX: Final = 50
+"""Records that one commit publishes: as many as one run vouches for."""
+
+FEEDBACK_WAIT_MS: Final = 2_000
+"""How long the end of a test run, or a commit, waits for other writers. A person waits for it."""
+
+HOOK_S_MAX: Final = 5.0
+"""A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory."""
+
+GIT_S_MAX: Final = 2.0
+"""One question to git from a hook. In a checkout of a million files it takes longer, and is then left unanswered."""

@@ -113,9 +113,11 @@ from hardwon.store.tree_index import Tree, TreeIndex
 from hardwon.upkeep import batches, bring_back, derive_again, happen, really_conflicting, refresh_status
 
 if TYPE_CHECKING:
+    from hardwon.feedback import RanTest, TestFeedback
     from hardwon.fix_history import FixHistory
     from hardwon.learn.compare import Comparison
     from hardwon.mirroring import Mirror, Planting
+    from hardwon.outside.git import Commit
     from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection
 
 _log = logging.getLogger("hardwon")
@@ -151,16 +153,19 @@ class Memory:
         consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
         publish_after: int = limits.PUBLISH_AFTER_CREDITS,
         staleness: bool = True,
+        busy_timeout_ms: int | None = None,
     ) -> None:
         """`embedder` adds meaning to text search (`hardwon.outside.embedders` has some). `llm` writes rules when
         `consolidate(llm=True)` asks for them. `consolidate_every`: after so many episodes the memory is consolidated by itself,
         without the LLM; 0 means never. `publish_after`: a verified record that was credited so often is published; 0 means
         never. `staleness`: inside a git checkout, recall looks whether the files that hits are about are still what they
-        were."""
+        were. `busy_timeout_ms`: how long to wait for other writers, where that is to be shorter than usual."""
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
         self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
         self._publish_after = intake.whole_number("publish_after", publish_after, 0, limits.JSON_INT_ABS_MAX)
+        if busy_timeout_ms is not None:
+            intake.whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
         fit = all(hasattr(embedder, name) for name in ("name", "embed")) and not isinstance(embedder, type)
         if embedder is not None and not fit:
             raise InvalidInputError.one("embedder", embedder, "an object with name, dimension and embed(texts)")
@@ -176,9 +181,14 @@ class Memory:
         self._repository = Repository(root) if root else None
         self._checkout = _checkout_of(self._repository, here, found.path)
         self._watch = Watch(self._checkout) if staleness and self._checkout else None
-        self._store: Store = SqliteStore(found.path)
+        self._store: Store = SqliteStore(found.path, busy_timeout_ms=busy_timeout_ms)
         self._mirror: Mirror | None = None
         self._open_tree()
+
+    @classmethod
+    def place_of(cls, location: str | Path | None = None) -> Path:
+        """The file of the memory that `Memory(location)` opens, or would make."""
+        return place.find(location, _current_folder()).path
 
     @property
     def location(self) -> str:
@@ -1050,6 +1060,42 @@ class Memory:
         if self._mirror and (report.archived or report.restored) and not dry_run:
             self._mirror.follow(restored=True)
         return report
+
+    def record_tests(
+        self, ran: Iterable[RanTest], run_id: str | None = None, *, task: str | None = None, started: datetime | None = None
+    ) -> TestFeedback:
+        """What a test run says: a test that fails becomes a fact with its failure hash, and one that passes again verifies what
+        was tried since it last failed, as far as `docs/feedback.md` says. `started`: when the run began, now where nobody says.
+        One transaction, and none where nothing changed."""
+        from hardwon import feedback  # only whoever runs tests waits for it
+
+        given = intake.items("ran", ran)
+        for test in given:
+            if not isinstance(test, feedback.RanTest):
+                raise InvalidInputError.one("ran", test, "instances of RanTest")
+        intake.optional_text("task", task)
+        at = self._clock()
+        run = run_id if run_id is not None else new_id(at)
+        root = self._repository.root if self._repository else None
+        desk = feedback.Desk(
+            self._store, self.project, root, self._head(), partial(self._prepare, head=self._head()), self._append
+        )
+        done = feedback.record_tests(desk, given, intake.text("run_id", run), task, started or at, at)
+        self._follow_in_tree()
+        return done
+
+    def failing_tests(self) -> list[str]:
+        """The tests that failed when they last ran, as far as runs were recorded."""
+        from hardwon import feedback
+
+        return sorted(name for name, result in feedback.results(self._store, self.project).items() if result.failure)
+
+    def publish_tested(self, commit: Commit, by: str = "git hook") -> list[str]:
+        """Publishes what tests verified on the way to a commit that was just made, and that still holds; returns the ids.
+        `hardwon.outside.git.last_commit` tells the commit."""
+        from hardwon import feedback
+
+        return feedback.publish_tested(self._store, self.project, commit, self._clock(), by)
 
     def supersede(self, old_id: str, new_id: str, reason: str, by: str = "user") -> AnyRecord:
         """Archives a record in favour of the one that replaces it; returns the old one as it stands now."""

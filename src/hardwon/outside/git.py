@@ -1,10 +1,12 @@
-"""The commit and branch of a checkout, read from git's own files: a process per record would cost milliseconds."""
+"""The commit and branch of a checkout, read from git's own files: a process per record would cost milliseconds. Git itself is
+asked only by hooks, and by who installs them."""
 
 from __future__ import annotations
 
 import os
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -101,6 +103,11 @@ class Repository:
                     return commit
         return ""
 
+    @property
+    def is_rebasing(self) -> bool:
+        """Whether commits are being made anew, one after the other, and none of them is news."""
+        return any((self._git_dir / name).exists() for name in ("rebase-merge", "rebase-apply"))
+
 
 def _name_of(ref: str) -> str:
     """Cut to what a record can hold: a name that long is still told from others by its beginning."""
@@ -122,3 +129,59 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+# --- asking git -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit that was just made: its id, the commits it follows or replaces, when its parent was made (None: it has none),
+    the files it changed, and whether it left nothing behind (no tracked file differs from it)."""
+
+    root: Path
+    id: str
+    before: tuple[str, ...]
+    parent_at: datetime | None
+    changed: frozenset[str]
+    is_everything: bool
+
+
+def git(root: Path, *arguments: str) -> str | None:
+    """What git answers; None where it fails, is not there or takes too long."""
+    import subprocess  # only hooks need it
+
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(  # noqa: S603  # our own arguments, and no shell
+            ["git", *arguments],  # noqa: S607  # whichever git made the commit
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=limits.GIT_S_MAX,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None
+
+
+def last_commit(root: Path) -> Commit | None:
+    """The commit that HEAD is at, as a hook sees it right after it was made; None where git does not say."""
+    listed = git(root, "log", "-2", "--first-parent", "--format=%H %ct", "HEAD")
+    lines = [line.split() for line in (listed or "").splitlines()]
+    if not lines or not all(len(line) == 2 and _COMMIT.match(line[0]) and line[1].isdigit() for line in lines):
+        return None
+    made = lines[0][0]
+    parent = lines[1] if len(lines) > 1 else None
+    replaced = (git(root, "rev-parse", "--quiet", "--verify", "HEAD@{1}") or "").strip()
+    compared = ("diff-tree", "-r", "--no-commit-id", "--name-only", "-z", *((parent[0], made) if parent else ("--root", made)))
+    return Commit(
+        root=root,
+        id=made,
+        before=tuple(each for each in dict.fromkeys((parent[0] if parent else "", replaced)) if each),
+        parent_at=datetime.fromtimestamp(int(parent[1]), UTC) if parent else None,
+        changed=frozenset(filter(None, (git(root, *compared) or "").split("\0"))),
+        is_everything=git(root, "status", "--porcelain", "--untracked-files=no") == "",
+    )

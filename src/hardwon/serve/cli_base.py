@@ -47,6 +47,7 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("export", "backup", "restore"), "cli_copies"),
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
     "fix-history": "cli_fix_history",
+    "hooks": "cli_hooks",
 }
 """Commands whose module is imported when somebody asks for one of them."""
 

@@ -129,7 +129,7 @@ _DERIVED: Final = [
 class SqliteStore(Store):
     """Everything the contract promises, on one file."""
 
-    def __init__(self, path: Path, *, bytes_max: int = limits.MEMORY_BYTES_MAX) -> None:
+    def __init__(self, path: Path, *, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None) -> None:
         self._path = path
         self._bytes_max = bytes_max
         self._warned = False
@@ -138,9 +138,9 @@ class SqliteStore(Store):
         self._frequency: tuple[int, dict[str, int]] = (0, {})
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
-            inspect_before_opening(path)
+            inspect_before_opening(path, busy_timeout_ms)
         self._presence = presence.hold(path)
-        self._pool = Pool(str(path), lambda: connect(path, bytes_max))
+        self._pool = Pool(str(path), lambda: connect(path, bytes_max, busy_timeout_ms))
         with self._reading() as connection:
             if connection.pragma("user_version") < SCHEMA_VERSION:
                 migrate(connection)

@@ -64,8 +64,7 @@ class storage_errors:  # noqa: N801  # used like a function; a class because wri
 
 def _translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageError:
     if isinstance(error, apsw.BusyError):
-        waited_s = limits.BUSY_TIMEOUT_MS // 1000
-        return BusyError(f"{path} was locked by another writer for {waited_s} s; nothing was changed, try again")
+        return BusyError(f"{path} was locked by another writer for too long; nothing was changed, try again")
     if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in _DISK_REFUSED:
         return FullError(_no_room(path))
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
@@ -82,10 +81,10 @@ def _no_room(path: Path) -> str:
     )
 
 
-def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX) -> apsw.Connection:
+def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None) -> apsw.Connection:
     """A connection as every reader and writer uses it. The file must exist."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    be_patient(connection)
+    be_patient(connection, busy_timeout_ms)
     for setting in (
         "synchronous = FULL",
         "secure_delete = ON",
@@ -100,8 +99,8 @@ def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX) -> apsw.Connec
     return connection
 
 
-def be_patient(connection: apsw.Connection) -> None:
-    """Waits for a lock up to the busy timeout, trying about every millisecond.
+def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) -> None:
+    """Waits for a lock up to the busy timeout (None: the usual one), trying about every millisecond.
 
     SQLite's own timeout tries ever more rarely, at last ten times a second: beside a writer that hardly pauses it then
     waits for minutes.
@@ -112,7 +111,7 @@ def be_patient(connection: apsw.Connection) -> None:
         nonlocal started
         if attempts == 0:
             started = time.monotonic()
-        if time.monotonic() - started > limits.BUSY_TIMEOUT_MS / 1000:
+        if time.monotonic() - started > (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000:
             return False
         time.sleep(random.uniform(0.0005, 0.0015))  # not in step with the others who wait
         return True
@@ -147,7 +146,7 @@ def _companions(path: Path) -> tuple[Path, Path]:
     return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
 
 
-def inspect_before_opening(path: Path) -> None:
+def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> None:
     """Refuses what is not a sound memory, read-only, so that not a byte of it changes."""
     files.refuse_network_file_system(path.parent)
     if not path.is_file():
@@ -160,7 +159,7 @@ def inspect_before_opening(path: Path) -> None:
     with storage_errors(path):
         try:
             with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-                be_patient(connection)
+                be_patient(connection, busy_timeout_ms)
                 _refuse_unless_ours(connection, path)
                 if size % _PAGE_BYTES:
                     raise apsw.CorruptError("its last page is cut off")

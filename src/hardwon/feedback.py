@@ -1,0 +1,370 @@
+"""Feedback nobody has to remember to give: what test runs and commits say about what was recorded.
+
+A test that fails becomes a fact with its failure hash; when it passes again, that is a fact too, which takes the other's place,
+and what was tried in between is verified. So of each test that ever failed recall knows how it stands now, once. A commit
+publishes what was verified on the way to it. What deserves either is decided in `govern.feedback`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from hardwon import intake, limits
+from hardwon.fields import from_us, new_id, to_us
+from hardwon.govern.feedback import (
+    PYTEST,
+    Result,
+    Said,
+    came_from_elsewhere,
+    claims_to_work,
+    is_attempt_between,
+    is_linked,
+    may_publish,
+    name_of_test,
+    newest_results,
+    result_of,
+    tests_behind,
+    verification_id,
+)
+from hardwon.knowledge import readable
+from hardwon.learn.failures import error_core, failure_hash
+from hardwon.learn.lessons import keys_of
+from hardwon.model import AnyRecord, Entities, Event, Fact, FactType, Record
+from hardwon.outside.git import Commit, Head
+from hardwon.recall.filters import Filters
+from hardwon.recall.searchable import searchable_text
+from hardwon.store.contract import Store, Stored, Writer
+from hardwon.store.rows import record_of
+from hardwon.upkeep import happen
+
+BY_HOOK: Final = "git hook"
+_FAILURE_KEY: Final = "failure:"
+_SHOWN_CHARS: Final = 200  # of an error, inside a sentence
+_NEWEST: Final = 50  # records that are looked at for one that is not a test's result
+
+
+@dataclass(frozen=True)
+class RanTest:
+    """A test that ran: its node id, whether it failed, what its report says, where it failed (call, setup, teardown or
+    collection), and the files it is about, its own first."""
+
+    node_id: str
+    failed: bool
+    report: str = ""
+    where: str = "call"
+    files: Sequence[str | Path] = ()
+
+
+@dataclass(frozen=True)
+class TestFeedback:
+    """What a test run changed: ids of new facts on tests that fail, and on tests that pass again, and of records that the
+    latter vouch for. `unchanged`: tests that fail as they did before."""
+
+    __test__ = False  # pytest would take it for a test where it is imported
+
+    failed: list[str]
+    passed: list[str]
+    verified: list[str]
+    unchanged: int
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What this needs of the memory."""
+
+    store: Store
+    project: str
+    root: Path | None
+    head: Head
+    prepare: Callable[[Fact], Fact]
+    append: Callable[[Writer, Sequence[Record]], object]
+
+
+# --- a test run -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What there is to do: tests that fail and tests that pass again, each with how it stood before."""
+
+    failing: list[tuple[RanTest, str, Result | None]]  # with the hash of the failure
+    passing: list[tuple[RanTest, Result]]
+    still: list[Result]  # of tests that fail as they did before
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.failing and not self.passing
+
+
+@dataclass(frozen=True)
+class _Run:
+    id: str
+    task: str | None
+    started: datetime
+    at: datetime
+
+
+def record_tests(
+    desk: Desk, ran: Sequence[RanTest], run_id: str, task: str | None, started: datetime, at: datetime
+) -> TestFeedback:
+    """Nothing is written, and nobody waits, where nothing changed."""
+    hashes: dict[str, str] = {}
+    plan = _plan(desk, ran, hashes, at)
+    if plan.is_empty:
+        return TestFeedback([], [], [], len(plan.still))
+    run = _Run(run_id, task, started, at)
+    with desk.store.write() as writer:
+        return _written(desk, writer, _plan(desk, ran, hashes, at), run)  # again: others may have written in between
+
+
+def _plan(desk: Desk, ran: Sequence[RanTest], hashes: dict[str, str], at: datetime) -> _Plan:
+    known = results(desk.store, desk.project)
+    newest_us = _newest_other_us(desk.store, desk.project, at)
+    failing, passing, still = [], [], []
+    for test in _most_telling(ran, known):
+        if test.node_id not in hashes:
+            hashes[test.node_id] = failure_hash(_sound(test.report))
+        failure = hashes[test.node_id]
+        before = known.get(name_of_test(test.node_id))
+        # The same failure again is worth a word only if something was tried since: what was tried by then did not help.
+        if before is None or before.failure != failure or newest_us > before.at_us:
+            failing.append((test, failure, before))
+        else:
+            still.append(before)
+    for test in ran:
+        stood = None if test.failed else known.get(name_of_test(test.node_id))
+        if stood and stood.failure:
+            passing.append((test, stood))
+    return _Plan(failing, passing, still)
+
+
+def _most_telling(ran: Sequence[RanTest], known: Mapping[str, Result]) -> list[RanTest]:
+    """The tests that failed; where they are very many, those that are known already, then the first ones."""
+    failed = [test for test in ran if test.failed]
+    if len(failed) > limits.TEST_FAILURES_MAX:
+        failed.sort(key=lambda test: name_of_test(test.node_id) not in known)
+    return failed[: limits.TEST_FAILURES_MAX]
+
+
+def _newest_other_us(store: Store, project: str, at: datetime) -> int:
+    """When something was last recorded that is no result of a test; what claims to be of the future was not."""
+    newest = store.page(project, Filters(until=at), None, _NEWEST)
+    return max((found.at_us for found in newest if not _is_result(found)), default=0)
+
+
+def _is_result(stored: Stored) -> bool:
+    return stored.kind == "fact" and any(result_of(record) for record in readable([stored]))
+
+
+def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback:
+    told = [(_told_failure(desk, test, failure, before, run), before) for test, failure, before in plan.failing]
+    failed = [fact.id for fact, _ in told]
+    failing = [*plan.still, *(result for fact, _ in told if (result := result_of(fact)))]
+    attempts = _attempts(desk, plan.passing, run) if plan.passing else []
+    verified: dict[str, None] = {}
+    for test, before in plan.passing:
+        fact = _told_pass(desk, test, before, run)
+        told.append((fact, before))
+        for record_id in _vouched(desk, writer, attempts, before, fact, failing, run):
+            if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
+                verified[record_id] = None
+                _verify(desk, writer, record_id, before.test, run)
+    desk.append(writer, [fact for fact, _ in told])
+    for fact, stood in told:
+        if stood:
+            _supersede(desk, writer, stood.record_id, fact, run.at)
+    return TestFeedback(failed, [fact.id for fact, _ in told[len(failed) :]], list(verified), len(plan.still))
+
+
+def _supersede(desk: Desk, writer: Writer, old_id: str, fact: Fact, at: datetime) -> None:
+    reason = "the test failed again" if fact.fact_type == "error" else "the test passes again"
+    event = Event(id=new_id(at), record_id=old_id, kind="superseded", at=at, by=PYTEST, replaced_by=fact.id, reason=reason)
+    happen(writer, desk.project, event)
+
+
+def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) -> list[Said]:
+    """What may have led to any of the passes, the newest first; never what came from a source that was rolled back. Where the
+    tests are such a source, their passes say nothing."""
+    if PYTEST in desk.store.rolled_back(desk.project):
+        return []
+    started_us = to_us(run.started)
+    since = max(0, min(before.at_us for _, before in passing), started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US)
+    asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
+    found = desk.store.page(desk.project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
+    return [_said(record) for record in readable(found) if claims_to_work(record)]
+
+
+def _vouched(
+    desk: Desk,
+    writer: Writer,
+    attempts: Sequence[Said],
+    before: Result,
+    fact: Fact,
+    failing: Sequence[Result],
+    run: _Run,
+) -> list[str]:
+    """What this pass vouches for: never what has to do with a test that fails in the same run."""
+    if came_from_elsewhere(writer.events_of(desk.project, before.record_id)):
+        return []  # it did not fail here
+    now = result_of(fact)
+    same = now is not None and before.same_test_as(now)
+    chosen = []
+    for said in attempts:
+        record = said.record
+        if not is_attempt_between(record, before.at_us, to_us(run.started), desk.head.branch):
+            continue
+        if not is_linked(said, before, by_file=same) or any(is_linked(said, other) for other in failing):
+            continue
+        stored = writer.get(desk.project, record.id)
+        if stored is None or record_of(stored).metadata.validation.status != "hypothesis":
+            continue
+        if not came_from_elsewhere(writer.events_of(desk.project, record.id)):
+            chosen.append(record.id)
+        if len(chosen) == limits.VERIFIED_PER_TEST_MAX:
+            break
+    return chosen
+
+
+def _verify(desk: Desk, writer: Writer, record_id: str, test: str, run: _Run) -> None:
+    event = Event(
+        id=new_id(run.at),
+        record_id=record_id,
+        kind="status",
+        at=run.at,
+        by="test_runner",
+        status="verified",
+        verified_by="test_runner",
+        verification_id=verification_id(test, desk.head.commit or run.id),
+    )
+    happen(writer, desk.project, event)
+
+
+def _told_failure(desk: Desk, test: RanTest, failure: str, before: Result | None, run: _Run) -> Fact:
+    report = _sound(test.report)
+    during = "" if test.where == "call" else f" in {test.where}"
+    content = f"The test {name_of_test(test.node_id)} failed{during}: {_headline(report)}"
+    if report.strip():
+        content += f"\n\n{_shortened(report)}"
+    return _fact(desk, test, content, "error", failure, before, run)
+
+
+def _told_pass(desk: Desk, test: RanTest, before: Result, run: _Run) -> Fact:
+    failed_at = f"{from_us(before.at_us):%Y-%m-%d %H:%M} UTC"
+    where = f" at commit {desk.head.commit[:12]}" if desk.head.commit else ""
+    content = f"The test {name_of_test(test.node_id)} passes again{where}; the test had failed at {failed_at}."
+    root = desk.root or Path.cwd()
+    files = [*test.files, *(str(root / path) for path in before.files)]
+    again = RanTest(test.node_id, False, files=list(dict.fromkeys(map(str, files))))
+    return _fact(desk, again, content, "observation", before.failure, before, run)
+
+
+def _fact(desk: Desk, test: RanTest, content: str, fact_type: FactType, failure: str, before: Result | None, run: _Run) -> Fact:
+    # A clock that was set back must not make what a test did now count as done before.
+    told_at = max(run.at, from_us(before.at_us + 1)) if before else run.at
+    envelope = {
+        "source": {"type": "test_result", "id": run.id, "author": PYTEST},
+        "timestamp": told_at,
+        "tags": [PYTEST, *([f"task:{run.task}"] if run.task else [])],
+        "related_files": _hashable(test.files),
+        "failure_hash": failure,
+    }
+    metadata = intake.metadata(envelope, told_at, desk.root, desk.store.location)
+    name = name_of_test(test.node_id)
+    entities = Entities(files=[file.path for file in metadata.context.related_files], functions=[name])
+    fact = Fact(id=new_id(told_at), metadata=metadata, content=content, fact_type=fact_type, confidence=1.0, entities=entities)
+    return desk.prepare(fact)
+
+
+def _hashable(files: Iterable[str | Path]) -> list[str]:
+    found = [str(file) for file in files if Path(file).is_file() and Path(file).stat().st_size <= limits.FILE_HASH_BYTES_MAX]
+    return [file for file in dict.fromkeys(found) if file.isprintable()][: limits.TEST_FILES_MAX]
+
+
+def _headline(report: str) -> str:
+    """What went wrong, in pytest's own words."""
+    lines = [line.strip() for line in report.splitlines() if line.strip()]
+    marked = [line[2:].strip() for line in lines if line.startswith("E ")]
+    said = (marked or lines[-1:] or ["no report"])[0]
+    return (said or error_core(report))[:_SHOWN_CHARS]
+
+
+def _shortened(report: str) -> str:
+    most = limits.TEST_REPORT_CHARS_MAX
+    return report if len(report) <= most else f"{report[: most // 2]}\n…\n{report[-(most // 2) :]}"
+
+
+def _sound(report: str) -> str:
+    """As records can hold it."""
+    return report.replace("\0", "\\0").encode(errors="backslashreplace").decode()
+
+
+# --- a commit ---------------------------------------------------------------------------------------------------------
+
+
+def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by: str = BY_HOOK) -> list[str]:
+    """Publishes what was verified by tests since the commit before, recorded on that commit or this, where its tests still pass
+    and the commit holds what it is about. Doing it again publishes nothing more."""
+    since_us = 0 if commit.parent_at is None else to_us(commit.parent_at)
+    oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
+    asked = Filters(status="verified", since=oldest)
+    page = store.page(project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
+    vouched = [_said(record) for record in readable(page) if _is_of_commit(record, commit)]
+    if not vouched or PYTEST in store.rolled_back(project):
+        return []
+    published: list[str] = []
+    with store.write() as writer:
+        known = {name: each for name, each in results(store, project).items() if not _is_gone(each, commit.root)}
+        for said in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
+            record = said.record
+            events = writer.events_of(project, record.id)
+            tests = tests_behind(events, since_us)
+            stored = writer.get(project, record.id)
+            if stored is None or record_of(stored).metadata.validation.status != "verified" or came_from_elsewhere(events):
+                continue
+            if may_publish(said, tests, known) and _holds(commit, record, [known[test] for test in tests]):
+                reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
+                event = Event(
+                    id=new_id(at), record_id=record.id, kind="status", at=at, by=by, status="published", reason=reason
+                )
+                happen(writer, project, event)
+                published.append(record.id)
+    return published
+
+
+def _is_gone(result: Result, root: Path) -> bool:
+    """Whether a test that failed was deleted since, with its file."""
+    own = result.own_file
+    return bool(result.failure) and own is not None and not (root / own).exists()
+
+
+def _is_of_commit(record: Record, commit: Commit) -> bool:
+    there = record.metadata.context.git_commit
+    return record.metadata.validation.verified_by == "test_runner" and there in (commit.id, *commit.before)
+
+
+def _holds(commit: Commit, record: Record, tests: Sequence[Result]) -> bool:
+    """Whether the commit has what the tests passed with: everything, or something of what they and the record are about."""
+    about = {file.path for file in record.metadata.context.related_files}.union(*(test.files for test in tests))
+    return commit.is_everything or not about.isdisjoint(commit.changed)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def results(store: Store, project: str) -> dict[str, Result]:
+    """How each test that ever failed stands: from what is believed now, and from the newest whatever became of it, because a
+    record may have been archived for other reasons than that its test ran again."""
+    asked = Filters(kind="fact", author=PYTEST, tag=PYTEST)
+    found = store.page(project, asked.altered(status="hypothesis"), None, limits.TESTS_REMEMBERED_MAX)
+    known = {each.id for each in found}
+    newest = [each for each in store.page(project, asked, None, limits.TEST_FAILURES_MAX) if each.id not in known]
+    return newest_results(readable(sorted([*found, *newest], key=lambda each: (each.at_us, each.id), reverse=True)))
+
+
+def _said(record: AnyRecord) -> Said:
+    failures = {key.removeprefix(_FAILURE_KEY) for key in keys_of(record) if key.startswith(_FAILURE_KEY)}
+    return Said(record, searchable_text(record), failures)

@@ -1,0 +1,131 @@
+"""`pytest -p hardwon`: failing tests become records, and a test that passes again vouches for what was tried in between.
+
+Every run of pytest loads the plugins of all installed packages, so this is a package of its own that imports nothing: Hardwon
+itself is loaded at the end of a run, and only for those who asked for it, with `-p hardwon`, `--hardwon`, `hardwon = true` in
+the configuration or HARDWON_PYTEST=1. Whatever goes wrong here is one line in the summary and changes nothing else.
+docs/feedback.md says what is recorded.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import pytest
+
+_NAME: Final = "hardwon"
+_YES: Final = frozenset({"1", "true", "yes", "on"})
+_CACHED: Final = "hardwon/all-pass"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup(_NAME, "hardwon: what tests say about what was recorded")
+    group.addoption("--hardwon", action="store_true", default=False, help="Record failing tests, as -p hardwon does.")
+    group.addoption("--hardwon-memory", metavar="PATH", help="The memory. Default: HARDWON_MEMORY, else as hardwon finds it.")
+    group.addoption(
+        "--hardwon-project", metavar="NAME", help="The project. Default: HARDWON_PROJECT, else the checkout's name."
+    )
+    group.addoption("--hardwon-task", metavar="TASK", help="What is being worked on: the records are tagged with it.")
+    parser.addini(_NAME, "Record failing tests in a Hardwon memory.", type="bool", default=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A worker of pytest-xdist hands its reports to the process that started it, and only that one writes.
+    if not hasattr(config, "workerinput") and _is_asked_for(config):
+        config.pluginmanager.register(Watcher(config), "hardwon-watcher")
+
+
+def _is_asked_for(config: pytest.Config) -> bool:
+    named = [*(config.getoption("plugins") or ()), *os.environ.get("PYTEST_PLUGINS", "").split(",")]
+    return (
+        _NAME in (str(each).strip() for each in named)
+        or bool(config.getoption("--hardwon"))
+        or os.environ.get("HARDWON_PYTEST", "").strip().lower() in _YES
+        or bool(config.getini(_NAME))
+    )
+
+
+class Watcher:
+    """Sees every result of a run, and hands them over at its end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._started = time.time()
+        self._passed: dict[str, bool] = {}  # by node id; False until the test is through
+        self._failed: dict[str, tuple[str, Any]] = {}  # by node id: where, and the report
+        self._line: tuple[str, bool] | None = None
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if not report.nodeid:
+            return
+        if report.failed:
+            self._failed[report.nodeid] = "collection", report
+        elif report.passed:
+            self._passed[report.nodeid] = True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = report.nodeid
+        if report.when == "setup":  # also where a plugin runs a test again: its last run counts
+            self._passed.pop(name, None)
+            self._failed.pop(name, None)
+        if report.failed:
+            self._failed.setdefault(name, (report.when or "call", report))
+        elif report.when == "call" and report.passed:
+            if not hasattr(report, "wasxfail"):  # it was to fail: then passing says nothing
+                self._passed[name] = False
+        elif report.when == "teardown" and name in self._passed:
+            self._passed[name] = report.passed
+
+    def pytest_sessionfinish(self) -> None:
+        passed = [name for name, through in self._passed.items() if through and name not in self._failed]
+        try:
+            if self._failed or (passed and not self._is_nothing_new()):
+                self._record(passed)
+        except Exception as error:  # noqa: BLE001  # a memory that cannot be used must not change what the tests say
+            said = " ".join(str(error).split()) or type(error).__name__
+            self._line = f"hardwon: nothing was recorded: {said}", True
+
+    def _record(self, passed: list[str]) -> None:
+        from hardwon.serve.pytest_plugin import record  # takes longer than many a test run
+
+        memory, project, folder = self._asked()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a run may turn them into errors
+            task = self._config.getoption("--hardwon-task")
+            done = record(memory, project, task, folder, self._config.rootpath, self._started, passed, self._failed)
+            self._line = (done.line, False) if done.line else None
+            cache = getattr(self._config, "cache", None)
+            if cache is not None:
+                cache.set(_CACHED, self._state(done.location) if done.all_pass else None)
+
+    def _asked(self) -> list[Any]:
+        """The memory, the project and the folder that pytest was started in."""
+        memory = self._config.getoption("--hardwon-memory") or os.environ.get("HARDWON_MEMORY") or None
+        project = self._config.getoption("--hardwon-project") or os.environ.get("HARDWON_PROJECT") or None
+        return [memory, project, str(self._config.invocation_params.dir)]
+
+    def _is_nothing_new(self) -> bool:
+        """Whether the memory knew of no failing test and has not changed since: then a pass says nothing new."""
+        cache = getattr(self._config, "cache", None)
+        cached = cache.get(_CACHED, None) if cache is not None else None
+        return isinstance(cached, dict) and cached == self._state(str(cached.get("location")))
+
+    def _state(self, location: str) -> dict[str, Any]:
+        return {"asked": self._asked(), "location": location, "stamps": [_stamp(location), _stamp(f"{location}-wal")]}
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._line:
+            line, is_warning = self._line
+            terminalreporter.write_line(line, yellow=is_warning)
+
+
+def _stamp(path: str) -> list[int] | None:
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return [status.st_mtime_ns, status.st_size, status.st_ino]

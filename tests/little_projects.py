@@ -1,0 +1,95 @@
+"""Little projects with tests of their own, in real repositories, and real runs of pytest in them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import hardwon
+from hardwon import Memory
+
+SOURCE = Path(hardwon.__file__).parent.parent
+WRONG = "def add(one, other):\n    return one - other\n"
+RIGHT = "def add(one, other):\n    return one + other\n"
+TESTS = "from calc import add\n\n\ndef test_addition():\n    assert add(1, 2) == 3\n"
+
+
+def git(folder: Path, *arguments: str, **more: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False, env=environment(**more))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Without what whoever runs these tests has set, and with an identity to commit under."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "HARDWON", "GIT_", "PYTHON"))}
+    who = {
+        f"GIT_{role}_{what}": f"t{at}"
+        for role in ("AUTHOR", "COMMITTER")
+        for what, at in (("NAME", ""), ("EMAIL", "@example.org"))
+    }
+    return kept | who | {"GIT_CONFIG_NOSYSTEM": "1", "PYTHONDONTWRITEBYTECODE": "1"} | more
+
+
+class Project:
+    """A checkout with calc.py, which is wrong, its test, and a memory beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "project"
+        self.brain = folder / "brain"
+        self._installed = folder / "installed"
+        self.folder.mkdir()
+        git(self.folder, "init", "-q", "-b", "main")
+        self.write("pytest.ini", "[pytest]\n")
+        self.write(".gitignore", ".pytest_cache\n__pycache__\n")
+        self.write("calc.py", WRONG)
+        self.write("tests/test_calc.py", TESTS)
+        self.write("conftest.py", "")
+        self.commit("first")
+        self._register()
+
+    def _register(self) -> None:
+        """As an installer would: the entry point is in the metadata of a distribution on the path."""
+        metadata = self._installed / "hardwon_entry-1.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: hardwon-entry\nVersion: 1\n")
+        (metadata / "entry_points.txt").write_text("[pytest11]\nhardwon = hardwon_pytest\n")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def commit(self, message: str, *options: str) -> str:
+        git(self.folder, "add", "-A")
+        git(self.folder, "commit", "-q", "-m", message, *options, **self.environment)
+        return git(self.folder, "rev-parse", "HEAD")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return environment(PYTHONPATH=f"{SOURCE}{os.pathsep}{self._installed}", HARDWON_MEMORY=str(self.brain))
+
+    def pytest(
+        self, *arguments: str, before: Callable[[], None] | None = None, more: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", *arguments],
+            cwd=self.folder,
+            env=self.environment | dict(more or {}),
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=before,
+        )
+
+    def memory(self) -> Memory:
+        """As an agent in the checkout opens it (the caller is in its folder)."""
+        return Memory(self.brain)
+
+
+def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """Our lines of a run's output."""
+    return [line for line in done.stdout.splitlines() if "hardwon" in line]

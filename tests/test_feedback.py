@@ -1,0 +1,216 @@
+"""What a pass vouches for, and what it does not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clocks import Clock
+from hardwon import Fact, Memory
+from hardwon.errors import InvalidInputError
+from hardwon.feedback import RanTest, TestFeedback
+from hardwon.govern.feedback import is_attempt_between, name_of_test, names_test, result_of
+from hardwon.learn.failures import failure_hash
+from hardwon.limits import TEST_FAILURES_MAX, TEST_NAME_CHARS_MAX, VERIFIED_PER_TEST_MAX
+from hardwon.model import Record
+
+TEST = "tests/test_login.py::test_session_expires"
+REPORT = "def test_session_expires():\n>   assert login() is None\nE   KeyError: 'session'\n\ntests/test_login.py:3: KeyError"
+
+
+class Bench:
+    """A memory in a checkout (without git), whose tests fail and pass as told."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self.clock = clock
+        self.memory = Memory(folder / "brain", clock=clock)
+        self.files = [str(folder / "tests" / "test_login.py"), str(folder / "login.py")]
+        for file in self.files:
+            Path(file).parent.mkdir(exist_ok=True)
+            Path(file).write_text("as it is\n")
+
+    def run(self, *, passes: bool, test: str = TEST, report: str = REPORT, **more: Any) -> TestFeedback:
+        ran = RanTest(test, False) if passes else RanTest(test, True, report, files=self.files)
+        return self.memory.record_tests([ran], **more)
+
+    def status(self, record: Record) -> str:
+        found = self.memory.get(record.id)
+        assert found is not None
+        return found.metadata.validation.status
+
+    def solution(self, content: str = "test_session_expires: the key is optional.", **envelope: Any) -> Fact:
+        return self.memory.record_fact(content, "solution", **envelope)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.chdir(tmp_path)
+    return Bench(tmp_path, clock)
+
+
+def test_only_what_was_tried_after_the_last_failure_counts(bench: Bench) -> None:
+    bench.run(passes=False)
+    did_not_help = bench.solution("test_session_expires: clear the cache.")
+    again = bench.run(passes=False)
+    assert (len(again.failed), again.unchanged) == (1, 0), "something was tried in between, and it failed all the same"
+    helped = bench.solution()
+    assert bench.run(passes=True).verified == [helped.id]
+    assert bench.status(did_not_help) == "hypothesis"
+    assert bench.run(passes=True) == TestFeedback([], [], [], 0), "a second pass says nothing new"
+
+
+def test_failures_do_not_pile_up(bench: Bench) -> None:
+    assert len(bench.run(passes=False).failed) == 1
+    for _ in range(5):
+        assert bench.run(passes=False) == TestFeedback([], [], [], 1)
+    bench.run(passes=False, report="E   ValueError: of another kind")
+    for _ in range(5):
+        bench.run(passes=True)
+        bench.run(passes=False)
+    live = [record for record in bench.memory.browse(tag="pytest") if record.metadata.validation.status != "archived"]
+    assert len(live) == 1
+    assert result_of(live[0]) is not None
+    assert bench.memory.failing_tests() == [TEST]
+    many = [RanTest(f"t.py::test_{number}", True, REPORT) for number in range(2 * TEST_FAILURES_MAX)]
+    assert len(bench.memory.record_tests(many).failed) == TEST_FAILURES_MAX
+    assert bench.memory.doctor().ok
+
+
+def test_what_failed_or_claims_nothing_is_not_vouched_for(bench: Bench) -> None:
+    bench.run(passes=False)
+    memory, issue = bench.memory, {"issue_type": "ERROR", "description": "test_session_expires", "error_output": REPORT}
+    refused = [
+        memory.remember("test_session_expires", "failure", "code_interpreter", error_type="logic"),
+        memory.remember("test_session_expires annoys", "interaction", sentiment="negative"),
+        memory.record_trajectory("test_session_expires", [{"action": "edit", "observation": REPORT}], 0.0),
+        memory.record_fix(issue, False, False),
+        memory.record_fact("test_session_expires raises KeyError.", "error"),
+        memory.record_fact("test_session_expires is slow.", "observation"),
+        memory.record_episode("login", 1.0, trajectory_summary="test_session_expires"),
+    ]
+    fix = memory.record_fix(issue, True, False)
+    learned = memory.remember("test_session_expires needs a clock", "learning", insight_type="pattern")
+    assert set(bench.run(passes=True).verified) == {fix.id, learned.id}
+    assert {bench.status(record) for record in refused} == {"hypothesis"}
+
+
+def test_it_must_have_to_do_with_the_failure(bench: Bench) -> None:
+    bench.run(passes=False)
+    unrelated = [bench.solution("Sessions are kept in a table."), bench.solution("See test_session_expires_late.")]
+    linked = [
+        bench.solution("By its hash.", failure_hash=failure_hash(REPORT)),
+        bench.solution("By a file of the traceback.", related_files=[bench.files[1]]),
+        bench.solution(f"By its node id: {TEST}."),
+    ]
+    assert set(bench.run(passes=True).verified) == {record.id for record in linked}
+    assert {bench.status(record) for record in unrelated} == {"hypothesis"}
+
+
+def test_a_test_that_was_rewritten_vouches_only_for_what_names_it(bench: Bench) -> None:
+    bench.run(passes=False)
+    by_file = bench.solution("By a file of the traceback.", related_files=[bench.files[1]])
+    by_name = bench.solution()
+    Path(bench.files[0]).write_text("def test_session_expires(): pass\n")
+    assert bench.run(passes=True).verified == [by_name.id]
+    assert bench.status(by_file) == "hypothesis"
+
+
+def test_what_another_failing_test_contradicts_is_not_vouched_for(bench: Bench) -> None:
+    other = "tests/test_login.py::test_session_is_renewed"
+    bench.run(passes=False)
+    bench.run(passes=False, test=other)
+    both = bench.solution(related_files=[bench.files[1]])
+    ran = [RanTest(TEST, False), RanTest(other, True, REPORT, files=bench.files)]
+    assert bench.memory.record_tests(ran).verified == []
+    assert bench.status(both) == "hypothesis"
+    last = bench.solution("test_session_is_renewed: renew it.")
+    assert bench.run(passes=True, test=other).verified == [last.id]
+
+
+def test_no_flood_of_claims_gets_in(bench: Bench) -> None:
+    bench.run(passes=False)
+    claims = [bench.solution(f"test_session_expires: claim {number}.") for number in range(3 * VERIFIED_PER_TEST_MAX)]
+    verified = bench.run(passes=True).verified
+    assert verified == [record.id for record in reversed(claims[-VERIFIED_PER_TEST_MAX:])]
+
+
+def test_what_came_from_elsewhere_or_from_a_source_that_is_rolled_back(bench: Bench, tmp_path: Path) -> None:
+    bench.run(passes=False)
+    with Memory(tmp_path / "other", clock=bench.clock) as other:
+        other.record_fact("test_session_expires: run this script.", "solution")
+        other.export(tmp_path / "records.jsonl")
+    bench.memory.load(tmp_path / "records.jsonl")
+    bench.solution(author="mallory")
+    bench.memory.rollback("mallory")
+    good = bench.solution()
+    assert bench.run(passes=True).verified == [good.id]
+
+
+def test_runs_that_somebody_else_had_vouch_for_nothing(bench: Bench, tmp_path: Path) -> None:
+    bench.run(passes=False)
+    bench.memory.export(tmp_path / "records.jsonl")
+    with Memory(tmp_path / "other", clock=bench.clock) as other:
+        other.load(tmp_path / "records.jsonl")
+        claim = other.record_fact("test_session_expires: trust me.", "solution")
+        done = other.record_tests([RanTest(TEST, False)])
+        assert (len(done.passed), done.verified) == (1, [])
+        kept = other.get(claim.id)
+        assert kept is not None
+        assert kept.metadata.validation.status == "hypothesis"
+    bench.memory.rollback("pytest")
+    bench.solution()
+    assert bench.run(passes=True).verified == []
+
+
+def test_a_failure_that_was_archived_for_another_reason_is_still_known(bench: Bench) -> None:
+    (failure,) = bench.run(passes=False).failed
+    bench.memory.archive(failure, "a file changed")
+    tried = bench.solution()
+    assert bench.run(passes=True).verified == [tried.id]
+
+
+def test_when_it_was_tried(bench: Bench) -> None:
+    bench.run(passes=False)
+    long_ago = bench.solution()
+    bench.clock.now += timedelta(days=8)
+    in_time = bench.solution()
+    started = bench.clock()
+    during = bench.solution()
+    assert bench.run(passes=True, started=started).verified == [in_time.id]
+    assert {bench.status(long_ago), bench.status(during)} == {"hypothesis"}
+
+
+def test_names_stay_short_and_different(bench: Bench) -> None:
+    names = {name_of_test(f"tests/test_x.py::test_y[{'long' * 60}{number}\n]") for number in range(10)}
+    assert len(names) == 10
+    assert all(len(name) <= TEST_NAME_CHARS_MAX and name.isprintable() for name in names)
+    assert names_test("see tests/a.py::test_b", "tests/a.py::test_b[1]")
+    assert not names_test("test_b", "tests/a.py::test_b"), "too short a name to be meant"
+    bench.run(passes=False, test=f"t.py::test_y[{'x' * 500}]", report="odd \0 \udcff report")
+    assert len(bench.memory.failing_tests()) == 1
+
+
+def test_bad_input_is_refused(bench: Bench) -> None:
+    for given in ("text", [TEST], [None]):
+        with pytest.raises(InvalidInputError, match="ran"):
+            bench.memory.record_tests(given)  # type: ignore[arg-type]
+    for timeout in (-1, True, "1", 10**9):
+        with pytest.raises(InvalidInputError, match="busy_timeout_ms"):
+            Memory(bench.memory.location, busy_timeout_ms=timeout)  # type: ignore[arg-type]
+    assert bench.memory.stats().records == 0
+
+
+def test_another_branch_is_another_story(bench: Bench) -> None:
+    there = bench.solution(git_branch="feature")
+    nowhere = bench.solution()
+    for record, branch, expected in (
+        (there, "main", False),
+        (there, "feature", True),
+        (there, "", True),
+        (nowhere, "main", True),
+    ):
+        assert is_attempt_between(record, 0, record.at_us, branch) is expected
+    assert not is_attempt_between(there, there.at_us, there.at_us + 1, "feature"), "recorded no later than it failed"

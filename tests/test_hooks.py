@@ -1,0 +1,342 @@
+"""Git hooks in real repositories: how they get there and away, and what a commit publishes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import answered, at_once
+from hardwon import Memory
+from hardwon.feedback import RanTest
+from hardwon.learn.failures import failure_hash
+from hardwon.model import Record
+from hardwon.outside import git_hooks
+from hardwon.outside.git import Repository, last_commit
+from little_projects import RIGHT, SOURCE, WRONG, Project, git
+
+TEST = "tests/test_calc.py::test_addition"
+REPORT = "E   assert -1 == 3\n\ntests/test_calc.py:5: AssertionError"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(tmp_path)
+    monkeypatch.chdir(made.folder)
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    return made
+
+
+def hooks(*arguments: str, code: int = 0) -> str:
+    done = at_once("hooks", *arguments)
+    assert done.exit_code == code, done.output
+    return done.output
+
+
+def own_hook(path: Path, text: str, mode: int = 0o755) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(mode)
+
+
+def ran(memory: Memory, project: Project, *, passes: bool) -> list[str]:
+    file = str(project.folder / "tests" / "test_calc.py")
+    return memory.record_tests([RanTest(TEST, not passes, "" if passes else REPORT, files=[file])]).verified
+
+
+def repaired(project: Project, **envelope: Any) -> Record:
+    """The test fails, something is tried, and the test passes; nothing is committed yet."""
+    with project.memory() as memory:
+        ran(memory, project, passes=False)
+        tried = memory.record_fact("test_addition: addition takes a plus.", "solution", **envelope)
+        project.write("calc.py", RIGHT)
+        assert ran(memory, project, passes=True) == [tried.id]
+    return tried
+
+
+def status(project: Project, record: Record) -> str:
+    with project.memory() as memory:
+        found = memory.get(record.id)
+    assert found is not None
+    return found.metadata.validation.status
+
+
+# --- there and away ---------------------------------------------------------------------------------------------------
+
+
+def test_install_status_and_remove(project: Project) -> None:
+    hook = project.folder / ".git" / "hooks" / "post-commit"
+    assert "not installed" in hooks("status")
+    assert "post-commit: installed" in hooks("install")
+    first = hook.read_text()
+    assert hook.stat().st_mode & 0o777 == 0o755
+    assert str(project.brain) in first, "the memory that the hook was installed for"
+    assert shlex.quote(sys.executable) in first
+    assert "installed" in hooks("install", "git")
+    assert hook.read_text() == first
+    told = {"name": "post-commit", "path": str(hook), "state": "installed", "chained": False}
+    assert answered("hooks", "status") == {"hooks": [told]}
+    assert subprocess.run(["sh", "-n", hook], check=False).returncode == 0
+    assert "not installed" in hooks("remove")
+    assert "not installed" in hooks("remove")
+    assert not list(hook.parent.glob("post-commit*"))
+    hooks("install", "svn", code=2)
+
+
+def test_a_hook_that_is_there_keeps_running_and_gets_its_name_back(project: Project) -> None:
+    folder = project.folder / ".git" / "hooks"
+    own_hook(folder / "post-commit", 'echo "mine $#" >> ran.txt')
+    text = (folder / "post-commit").read_text()
+    hooks("install")
+    assert "calls post-commit.before-hardwon first" in hooks("install")
+    project.commit("second", "--allow-empty")
+    assert (project.folder / "ran.txt").read_text() == "mine 0\n"
+    hooks("remove")
+    assert (folder / "post-commit").read_text() == text
+    assert (folder / "post-commit").stat().st_mode & 0o111
+    assert not (folder / "post-commit.before-hardwon").exists()
+    project.write("more.txt", "")
+    project.commit("third")
+    assert (project.folder / "ran.txt").read_text() == "mine 0\n" * 2
+
+    hooks("install")
+    own_hook(folder / "post-commit", "echo replaced by hand")
+    assert "somebody else's" in hooks("status")
+    assert "both not ours" in hooks("install", code=1)
+    hooks("remove")
+    assert "replaced by hand" in (folder / "post-commit").read_text(), "not ours to remove"
+
+
+def test_links_and_hooks_that_git_would_not_run(project: Project) -> None:
+    folder = project.folder / ".git" / "hooks"
+    own_hook(project.folder / "scripts" / "hook", "echo linked >> linked.txt")
+    (folder / "post-commit").symlink_to("../../scripts/hook")
+    hooks("install")
+    project.commit("second")
+    assert (project.folder / "linked.txt").exists()
+    hooks("remove")
+    assert (folder / "post-commit").readlink() == Path("../../scripts/hook")
+    (folder / "post-commit").unlink()
+    own_hook(folder / "post-commit", "echo never >> never.txt", 0o644)
+    hooks("install")
+    project.commit("third", "--allow-empty")
+    assert not (project.folder / "never.txt").exists()
+    hooks("remove")
+    assert (folder / "post-commit").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_hooks_folder_of_ones_own(project: Project, tmp_path: Path) -> None:
+    git(project.folder, "config", "core.hooksPath", ".githooks")
+    hooks("install")
+    assert (project.folder / ".githooks" / "post-commit").exists()
+    assert not (project.folder / ".git" / "hooks" / "post-commit").exists()
+    hooks("remove")
+    git(project.folder, "config", "--unset", "core.hooksPath")
+    git(project.folder, "config", "--global", "core.hooksPath", str(tmp_path / "everybody's"))
+    assert "serves other repositories too" in hooks("install", code=1)
+    assert not (tmp_path / "everybody's").exists()
+    hooks("install", "--shared")
+    assert (tmp_path / "everybody's" / "post-commit").exists()
+    hooks("remove")
+    assert not (tmp_path / "everybody's" / "post-commit").exists()
+
+
+def test_outside_of_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "no checkout" in hooks("install", code=1)
+
+
+# --- what a commit publishes ------------------------------------------------------------------------------------------
+
+
+def test_a_commit_publishes_what_led_to_it(project: Project) -> None:
+    hooks("install")
+    tried = repaired(project)
+    git(project.folder, "add", "-A")
+    started = time.monotonic()
+    done = subprocess.run(["git", "commit", "-m", "mend"], capture_output=True, text=True, check=True)
+    took_s = time.monotonic() - started
+    made = git(project.folder, "rev-parse", "HEAD")
+    assert f"hardwon: 1 record published: their tests pass at {made[:12]}" in done.stdout + done.stderr
+    assert took_s < 10, "on a busy machine; a second otherwise"
+    with project.memory() as memory:
+        last = memory.audit(tried.id)[-1]
+        kept = memory.get(tried.id)
+    assert (last.by, last.status) == ("git hook", "published")
+    assert last.event is not None
+    assert last.event.reason == f"commit {made}: {TEST}"
+    assert kept is not None
+    assert str(kept.metadata.validation.verification_id).startswith(f"{TEST}@"), "the test stays who verified it"
+    git(project.folder, "commit", "-q", "--amend", "-m", "mend it")
+    with project.memory() as memory:
+        assert len(memory.audit(tried.id)) == 3, "created, verified, published: and no more"
+        assert memory.doctor().ok
+
+
+def test_from_a_failing_run_to_a_published_record(project: Project) -> None:
+    hooks("install")
+    assert project.pytest("-p", "hardwon").returncode == 1
+    with project.memory() as memory:
+        tried = memory.remember("add in calc.py: plus, see test_addition", "success", "code_interpreter", task_type="debug")
+    project.write("calc.py", RIGHT)
+    assert project.pytest("-p", "hardwon").returncode == 0
+    assert status(project, tried) == "verified"
+    project.commit("mend")
+    assert status(project, tried) == "published"
+
+
+def published(project: Project) -> list[str]:
+    """What the hook of the commit that HEAD is at publishes, without a process of its own."""
+    commit = last_commit(project.folder)
+    assert commit is not None
+    with project.memory() as memory:
+        return memory.publish_tested(commit)
+
+
+def test_not_while_a_test_fails(project: Project) -> None:
+    tried = repaired(project)
+    project.write("calc.py", WRONG)
+    with project.memory() as memory:
+        ran(memory, project, passes=False)
+    project.write("other.txt", "")
+    project.commit("second")
+    assert published(project) == []
+    assert status(project, tried) == "verified"
+
+
+def test_a_failing_test_that_was_deleted_is_no_obstacle(project: Project) -> None:
+    gone = project.folder / "tests" / "test_gone.py"
+    gone.write_text("def test_gone_already(): assert 0\n")
+    with project.memory() as memory:
+        memory.record_tests([RanTest("tests/test_gone.py::test_gone_already", True, "E   assert 0", files=[gone])])
+    tried = repaired(project, failure_hash=failure_hash("E   assert 0"))
+    project.commit("mend")
+    assert published(project) == [], "it has to do with a test that fails"
+    gone.unlink()
+    project.commit("mend", "--amend")
+    assert published(project) == [tried.id]
+
+
+def test_not_with_a_commit_that_has_nothing_to_do_with_it(project: Project) -> None:
+    tried = repaired(project, related_files=["calc.py"])
+    project.write("README", "words")
+    git(project.folder, "add", "README")
+    git(project.folder, "commit", "-q", "-m", "words")
+    assert published(project) == [], "the repair is not in it"
+    project.write("README", "more words")
+    git(project.folder, "add", "calc.py")
+    git(project.folder, "commit", "-q", "--amend", "-m", "words and calc")
+    assert published(project) == [tried.id], "an amended commit replaces one that was made on the same parent"
+
+
+def test_not_what_was_verified_before_or_elsewhere_or_by_somebody(project: Project) -> None:
+    tried = repaired(project)
+    with project.memory() as memory:
+        human = memory.record_fact("test_addition: checked by hand.", "solution")
+        memory.verify(human.id, "human_approval")
+        elsewhere = memory.record_fact("test_addition: another line of work.", "solution", git_commit="f" * 40)
+        memory.verify(elsewhere.id, "test_runner", f"{TEST}@x")
+        no_test = memory.record_fact("test_addition: says who?", "solution")
+        memory.verify(no_test.id, "test_runner")
+    project.commit("second")
+    assert published(project) == [tried.id]
+    assert {status(project, record) for record in (human, elsewhere, no_test)} == {"verified"}
+
+
+def test_a_rebase_is_no_news(project: Project) -> None:
+    hooks("install")
+    git(project.folder, "checkout", "-q", "-b", "feature")
+    tried = repaired(project)
+    project.write("a.txt", "a")
+    project.commit("mend")
+    assert status(project, tried) == "published"
+    git(project.folder, "checkout", "-q", "main")
+    project.write("b.txt", "b")
+    project.commit("meanwhile")
+    git(project.folder, "checkout", "-q", "feature")
+    git(project.folder, "rebase", "-q", "main")
+    with project.memory() as memory:
+        assert len(memory.audit(tried.id)) == 3
+    (project.folder / ".git" / "rebase-merge").mkdir()
+    assert Repository(project.folder).is_rebasing
+    assert hooks("run", "post-commit") == ""
+
+
+def test_in_a_linked_worktree(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    side = tmp_path / "side"
+    git(project.folder, "worktree", "add", "-q", "-b", "side", str(side))
+    monkeypatch.chdir(side)
+    hooks("install")
+    assert (project.folder / ".git" / "hooks" / "post-commit").exists(), "worktrees share their hooks"
+    project.folder = side
+    tried = repaired(project)
+    project.commit("mend")
+    assert status(project, tried) == "published"
+
+
+# --- harmless ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_hook_is_silent_where_hardwon_is_gone(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    git_hooks.install(project.folder / ".git" / "hooks")
+    project.write("a.txt", "a")
+    git(project.folder, "add", "-A")
+    done = subprocess.run(["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_hardwon_on_the_path_comes_first_and_an_older_one_is_no_obstacle(project: Project, tmp_path: Path) -> None:
+    hooks("install")
+    own_hook(tmp_path / "bin" / "hardwon", f'echo "$@" >> {tmp_path}/called.txt\necho usage >&2\nexit 2')
+    tried = repaired(project)
+    git(project.folder, "add", "-A")
+    done = subprocess.run(["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False)
+    assert (tmp_path / "called.txt").read_text() == f"--memory {project.brain} hooks run post-commit\n"
+    assert "usage" not in done.stderr
+    assert status(project, tried) == "published", "by the Python that installed the hook"
+
+
+def test_what_lies_in_the_checkout_is_never_imported(project: Project) -> None:
+    hooks("install")
+    project.write("hardwon/__init__.py", "open('imported.txt', 'w')\n")
+    project.write("typer.py", "open('imported.txt', 'w')\n")
+    project.commit("traps")
+    assert not (project.folder / "imported.txt").exists()
+
+
+def test_a_hook_gives_up_when_the_memory_is_not_to_be_had(project: Project) -> None:
+    hooks("install")
+    tried = repaired(project)
+    git(project.folder, "add", "-A")
+    with project.memory() as memory, memory._store.write():
+        started = time.monotonic()
+        done = subprocess.run(["git", "commit", "-q", "-m", "x"], capture_output=True, text=True, check=False)
+        assert time.monotonic() - started < 12, "two seconds of waiting, and a busy machine"
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert status(project, tried) == "verified"
+    (project.brain / "memory.db").write_bytes(b"no database")
+    done = subprocess.run(["git", "commit", "-q", "--amend", "-m", "y"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_whatever_takes_too_long_is_cut_off(project: Project) -> None:
+    code = (
+        "import time, hardwon.limits as limits; limits.HOOK_S_MAX = 0.2\n"
+        "from hardwon.serve import cli_hooks, cli\n"
+        "cli_hooks.last_commit = lambda root: time.sleep(60)\n"
+        "cli.app(['hooks', 'run', 'post-commit'])"
+    )
+    project.memory().close()
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], env=project.environment | {"PYTHONPATH": str(SOURCE)}, check=False)
+    assert done.returncode == 0
+    assert time.monotonic() - started < 30

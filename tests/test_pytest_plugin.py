@@ -1,0 +1,265 @@
+"""`pytest -p hardwon`, as real runs in little projects see it."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hardwon import Fact, Memory
+from hardwon.govern.feedback import result_of
+from little_projects import RIGHT, Project, said
+
+SEES_IMPORTS = """
+import sys
+def pytest_unconfigure(config):
+    print("loaded:", *sorted(name for name in sys.modules if name.partition(".")[0] in ("hardwon", "hardwon_pytest")))
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(tmp_path)
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+def loaded(done: subprocess.CompletedProcess[str]) -> list[str]:
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("loaded:")]
+    return line.split()[1:]
+
+
+def facts(project: Project) -> list[Fact]:
+    with project.memory() as memory:
+        return [record for record in memory.browse(tag="pytest") if isinstance(record, Fact)]
+
+
+def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(project: Project) -> None:
+    done = project.pytest("-p", "hardwon", "--hardwon-task=repair calc")
+    assert done.returncode == 1
+    assert said(done) == ["hardwon: 1 failure recorded"]
+    (failure,) = facts(project)
+    assert failure.fact_type == "error"
+    assert failure.content.startswith("The test tests/test_calc.py::test_addition failed: assert -1 == 3")
+    assert "def test_addition" in failure.content
+    metadata = failure.metadata
+    assert (metadata.source.type, metadata.source.author) == ("test_result", "pytest")
+    assert metadata.source.id.startswith("pytest-")
+    assert metadata.tags == ["pytest", "task:repair calc"]
+    assert [file.path for file in metadata.context.related_files] == ["tests/test_calc.py"]
+    assert metadata.context.git_branch == "main"
+    assert len(metadata.context.git_commit) == 40
+    with project.memory() as memory:
+        report = done.stdout  # what an agent has in its hands finds the record
+        assert memory.recall(report, 1)[0].record.id == failure.id
+        assert memory.recall(str(metadata.validation.failure_hash), 1)[0].record.id == failure.id
+
+    assert said(project.pytest("-p", "hardwon")) == ["hardwon: 1 test failing as before"]
+    assert len(facts(project)) == 1
+
+    with project.memory() as memory:
+        wrong = memory.remember("test_addition: swapped the operands", "failure", "code_interpreter", error_type="logic")
+        other = memory.record_fact("The README lacks an example.", "solution")
+    project.write("calc.py", RIGHT)
+    with project.memory() as memory:
+        by_hash = memory.record_fact(
+            "Subtraction was meant to be addition.", "solution", failure_hash=str(metadata.validation.failure_hash)
+        )
+        by_name = memory.record_trajectory(
+            "make test_addition pass", [{"action": "edit calc.py", "observation": "ok", "reward": 1.0}], 1.0
+        )
+        by_file = memory.record_fact("Operands are numbers.", "decision", related_files=["tests/test_calc.py"])
+    done = project.pytest("-p", "hardwon", "--lf")
+    assert done.returncode == 0
+    assert said(done) == ["hardwon: 1 test passing again, 3 records verified"]
+    with project.memory() as memory:
+        for attempt in (by_hash, by_name, by_file):
+            kept = memory.get(attempt.id)
+            assert kept is not None
+            validation = kept.metadata.validation
+            assert (validation.status, validation.verified_by) == ("verified", "test_runner")
+            assert validation.verification_id == f"tests/test_calc.py::test_addition@{metadata.context.git_commit}"
+        for unproven in (wrong.id, other.id):
+            kept = memory.get(unproven)
+            assert kept is not None
+            assert kept.metadata.validation.status == "hypothesis"
+        assert memory.failing_tests() == []
+        (hit,) = memory.recall(str(metadata.validation.failure_hash), 1, tag="pytest")
+        assert isinstance(hit.record, Fact)
+        assert hit.record.content.startswith("The test tests/test_calc.py::test_addition passes again at commit")
+        assert memory.audit(failure.id)[-1].status == "archived"
+        assert memory.doctor().ok
+
+
+def test_it_does_nothing_unless_it_is_asked_for(project: Project) -> None:
+    project.write("conftest.py", SEES_IMPORTS)
+    done = project.pytest()
+    assert loaded(done) == ["hardwon_pytest"], "autoloaded, and nothing else came with it"
+    assert done.returncode == 1
+    assert not project.brain.exists()
+    done = project.pytest("-p", "no:hardwon", more={"HARDWON_PYTEST": "1"})
+    assert loaded(done) == []
+    assert done.returncode == 1
+    assert not project.brain.exists()
+
+
+@pytest.mark.parametrize("way", ["option", "configuration", "environment", "addopts", "without autoload"])
+def test_each_way_to_ask_for_it(project: Project, way: str) -> None:
+    if way in ("configuration", "addopts"):
+        project.write("pytest.ini", f"[pytest]\n{'hardwon = true' if way == 'configuration' else 'addopts = -p hardwon'}\n")
+    arguments = ["--hardwon", "--hardwon-memory=elsewhere", "--hardwon-project=mine"] if way == "option" else []
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p hardwon"} if way == "without autoload" else {}
+    done = project.pytest(*arguments, more=alone | {"HARDWON_PYTEST": "on" if way == "environment" else "0"})
+    assert said(done) == ["hardwon: 1 failure recorded"]
+    if way == "option":
+        with Memory(project.folder / "elsewhere", "mine") as memory:
+            assert memory.failing_tests() == ["tests/test_calc.py::test_addition"]
+    else:
+        assert len(facts(project)) == 1
+
+
+MANY = """
+import pytest
+
+@pytest.fixture
+def broken():
+    raise RuntimeError("no such table")
+
+@pytest.fixture
+def untidy():
+    yield
+    raise OSError("cannot remove")
+
+def test_in_setup(broken): pass
+def test_in_teardown(untidy): pass
+@pytest.mark.parametrize("value", [1, "a\\nb[x]::y", "long " * 60])
+def test_parameters(value): raise ValueError(value)
+@pytest.mark.xfail
+def test_expected(): assert False
+@pytest.mark.xfail(strict=True)
+def test_unexpected(): pass
+@pytest.mark.skip
+def test_skipped(): pass
+def test_fine(): pass
+"""
+
+LIKE_XDIST = """
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    hook = item.config.hook
+    sent = hook.pytest_report_to_serializable(config=item.config, report=report)
+    return hook.pytest_report_from_serializable(config=item.config, data=sent)
+"""
+
+
+def test_whatever_can_fail_is_told_apart(project: Project) -> None:
+    """Reports pass through what a worker's go through on their way to the process that writes."""
+    project.write("conftest.py", LIKE_XDIST)
+    project.write("tests/test_many.py", MANY)
+    project.write("tests/test_unreadable.py", "import nothing_of_that_name\n")
+    done = project.pytest("-p", "hardwon", "--continue-on-collection-errors")
+    assert done.returncode == 1
+    found = {result.test: fact for fact in facts(project) if (result := result_of(fact))}
+    assert len(found) == 8
+    assert "failed in setup: RuntimeError: no such table" in found["tests/test_many.py::test_in_setup"].content
+    assert "failed in teardown: OSError: cannot remove" in found["tests/test_many.py::test_in_teardown"].content
+    assert "failed in collection: ModuleNotFoundError" in found["tests/test_unreadable.py"].content
+    assert "XPASS(strict)" in found["tests/test_many.py::test_unexpected"].content
+    assert sum("::test_parameters[" in name for name in found) == 3
+    assert all(len(name) <= 150 for name in found)
+    hashes = {found[name].metadata.validation.failure_hash for name in found}
+    assert len(hashes) >= 6
+
+    project.write("tests/test_unreadable.py", "def test_now(): pass\n")
+    done = project.pytest("-p", "hardwon", "-x", "tests/test_unreadable.py", "tests/test_many.py")
+    assert said(done) == ["hardwon: 1 test failing as before, 1 test passing again"]
+
+
+def test_an_interrupted_run_tells_what_it_saw(project: Project) -> None:
+    project.write("tests/test_stopped.py", "def test_stopped(): raise KeyboardInterrupt\n")
+    done = project.pytest("-p", "hardwon")
+    assert done.returncode == 2
+    assert said(done) == ["hardwon: 1 failure recorded"]
+
+
+RUNS_AGAIN = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for again in (False, True):
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        for report in reports:
+            if not again and report.failed:
+                report.outcome = "rerun"
+            item.ihook.pytest_runtest_logreport(report=report)
+        if not any(report.outcome == "rerun" for report in reports):
+            break
+    return True
+"""
+
+
+def test_the_last_of_several_runs_counts(project: Project) -> None:
+    project.write("conftest.py", RUNS_AGAIN)
+    flaky = "runs = []\ndef test_flaky():\n    runs.append(1)\n    assert len(runs) > 1\ndef test_bad(): assert 0\n"
+    project.write("tests/test_calc.py", flaky)
+    assert said(project.pytest("-p", "hardwon")) == ["hardwon: 1 failure recorded"]
+    with project.memory() as memory:
+        assert memory.failing_tests() == ["tests/test_calc.py::test_bad"]
+
+
+def test_a_worker_writes_nothing(project: Project) -> None:
+    worker = "import pytest\n@pytest.hookimpl(tryfirst=True)\ndef pytest_configure(config): config.workerinput = {}\n"
+    project.write("conftest.py", worker)
+    done = project.pytest("-p", "hardwon")
+    assert (done.returncode, said(done)) == (1, [])
+    assert not project.brain.exists()
+
+
+def test_runs_in_which_nothing_is_new_do_not_even_load_the_memory(project: Project) -> None:
+    project.write("conftest.py", SEES_IMPORTS)
+    project.write("calc.py", RIGHT)
+    assert loaded(project.pytest("-p", "hardwon"))[-1] == "hardwon_pytest"
+    assert not project.brain.exists(), "a pass alone makes no memory"
+    assert loaded(project.pytest("-p", "hardwon")) == ["hardwon_pytest"]
+    with project.memory() as memory:
+        memory.record_fact("Something else.", "observation")
+    assert "hardwon.memory" in loaded(project.pytest("-p", "hardwon"))
+    assert loaded(project.pytest("-p", "hardwon")) == ["hardwon_pytest"]
+
+
+def few_bytes() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+
+@pytest.mark.parametrize("trouble", ["damaged", "locked", "full", "no place", "bad option"])
+def test_a_memory_that_cannot_be_used_changes_nothing(project: Project, trouble: str) -> None:
+    arguments, before = ["-p", "hardwon", "-p", "no:cacheprovider", "-W", "error"], None
+    held: Memory | None = None
+    if trouble == "damaged":
+        project.brain.mkdir()
+        (project.brain / "memory.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 9000)
+    elif trouble == "locked":
+        held = project.memory()
+    elif trouble == "full":
+        before = few_bytes
+    elif trouble == "no place":
+        project.brain.write_text("a file, not a folder")
+    else:
+        arguments.append("--hardwon-project= ")
+    project.write("tests/test_more.py", "def test_fine(): pass\n")
+    if held:
+        with held, held._store.write():
+            done = project.pytest(*arguments)
+    else:
+        done = project.pytest(*arguments, before=before)
+    assert done.returncode == 1
+    assert "1 failed, 1 passed" in done.stdout
+    assert done.stderr == ""
+    (line,) = said(done)
+    assert line.startswith("hardwon: nothing was recorded: ")
