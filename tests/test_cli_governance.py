@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,37 @@ def test_a_forgotten_record_has_its_tombstone_left() -> None:
         memory.forget(record)
     assert answered("audit", record)["record"] is None
     assert "forgotten" in at_once("audit", record).stdout
+
+
+def test_stale_records_are_archived_and_come_back(tmp_path: Path) -> None:
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false")
+    subprocess.run([*git, "init", "-q"], check=True)
+    Path("app.py").write_text("one")
+    subprocess.run([*git, "add", "app.py"], check=True)
+    subprocess.run([*git, "commit", "-qm", "first"], check=True)
+    assert at_once("remember", "app.py has no tests", "--outcome", "failure", "--tool", "unknown").exit_code == 0
+    assert at_once("stale").stdout == "1 record checked, 0 stale\n0 archived, 0 brought back\n"
+    Path("app.py").write_text("two")
+    told = answered("stale", "--dry-run")
+    assert {name: told[name] for name in ("checked", "stale", "archived", "dry_run")} == {
+        "checked": 1,
+        "stale": 1,
+        "archived": 1,
+        "dry_run": True,
+    }
+    assert "app.py: changed" in at_once("stale").stdout
+    assert answered("recall", "app.py tests") == []
+    Path("app.py").write_text("one")
+    assert answered("stale")["restored"] == 1
+    assert len(answered("recall", "app.py tests")) == 1
+    assert "inside a git checkout" in refused("stale", "--repo", "/")
+
+
+def test_what_was_believed_then() -> None:
+    record = a_fact()
+    with Memory("brain") as memory:
+        before = memory.now().isoformat()
+        memory.archive(record, "shut")
+    assert answered("recall", "port 80") == []
+    assert [hit["record"]["id"] for hit in answered("recall", "port 80", "--as-of", before)] == [record]
+    assert "as_of" in refused("recall", "port 80", "--as-of", "yesterday")

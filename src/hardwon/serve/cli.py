@@ -159,6 +159,7 @@ def recall(
     ] = None,
     until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this time.")] = None,
     path: Annotated[str | None, typer.Option(metavar="GLOB", help="About files whose path matches.")] = None,
+    as_of: Annotated[str | None, typer.Option(metavar="TIME", help="As it was believed then.")] = None,
     as_json: Json = False,
 ) -> None:
     """Find what answers a question, the best first."""
@@ -178,7 +179,7 @@ def recall(
     }
     filters = {name: value for name, value in given.items() if value is not None}
     with chosen(ctx).open(to_read=True) as memory:
-        hits = memory.recall(query, k, **filters)
+        hits = memory.recall(query, k, as_of=_time(as_of), **filters)
     if as_json:
         write_json(
             [

@@ -43,7 +43,7 @@ GROUPS: Final = (RECORDING, SEEING, FIXES, TRUST, DATA_SETS, CARE, OLDER_SCRIPTS
 _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("model", "recent", "successful", "patterns"), "cli_fixes"),
     "run": "cli_run",
-    **dict.fromkeys(("audit", "verify", "publish", "archive"), "cli_governance"),
+    **dict.fromkeys(("audit", "verify", "publish", "archive", "stale"), "cli_governance"),
     **dict.fromkeys(("export", "backup", "restore"), "cli_copies"),
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
     "fix-history": "cli_fix_history",

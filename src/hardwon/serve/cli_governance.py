@@ -1,4 +1,4 @@
-"""What may be believed: `audit`, `verify`, `publish`, `archive`."""
+"""What may be believed: `audit`, `verify`, `publish`, `archive`, `stale`."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,19 @@ import typer
 
 from hardwon.model import AnyRecord
 from hardwon.reports import LifeEvent, Links
-from hardwon.serve.cli_base import TRUST, Json, chosen, command, fail, record_json, write, write_json, write_lines
+from hardwon.serve.cli_base import (
+    TRUST,
+    Json,
+    chosen,
+    command,
+    counted,
+    fail,
+    progress,
+    record_json,
+    write,
+    write_json,
+    write_lines,
+)
 from hardwon.serve.terminal import QUIET, STRONG, Line, Span, visible
 
 RecordId = Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")]
@@ -61,6 +73,32 @@ def archive(
     """Take a record out of recall. It stays readable, and what it taught is taken back."""
     with chosen(ctx).open(to_read=True) as memory:
         _tell(memory.archive(record_id, reason, by), as_json)
+
+
+@command(TRUST, "hardwon stale --dry-run", "hardwon stale --repo . --json")
+def stale(
+    ctx: typer.Context,
+    repo: Annotated[str, typer.Option(metavar="FOLDER", help="A folder inside the git checkout to look at.")] = ".",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Archive records whose files are no longer what they were, and bring back those whose files are again."""
+    with chosen(ctx).open(to_read=True) as memory, progress("looking at files") as told:
+        found = memory.check_stale(repo, dry_run, progress=told)
+    if as_json:
+        files = [{"id": record, **change._asdict()} for record, change in found.files]
+        counts = {name: value for name, value in vars(found).items() if name != "files"}
+        write_json({**counts, "files": files})
+        return
+    would = "would be " if dry_run else ""
+    lines: list[Line] = [(Span(f"{counted(found.checked, 'record')} checked, {found.stale} stale", STRONG),)]
+    lines.append((Span(f"{found.archived} {would}archived, {found.restored} {would}brought back"),))
+    for record, change in found.files:
+        where = f", now {change.now}" if change.now else ""
+        lines.append((Span(f"{record}  ", QUIET), Span(visible(f"{change.path}: {change.change}{where}"))))
+    if len(found.files) < found.files_changed:
+        lines.append((Span(f"and {found.files_changed - len(found.files)} more", QUIET),))
+    write_lines(lines)
 
 
 def _tell(record: AnyRecord, as_json: bool) -> None:
