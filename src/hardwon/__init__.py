@@ -36,7 +36,7 @@ from hardwon.recall.advice import Advice as Advice
 from hardwon.recall.hit import Hit as Hit
 from hardwon.recalling import Context as Context
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 __all__ = [
     "Advice",
