@@ -236,6 +236,12 @@ class KnowledgeBase(dict[str, Any]):
         super().__init__({section: {} for section in SECTIONS}, version=VERSION, last_updated="")
         self._given: Said = {}
 
+    def shape(self) -> None:
+        """As knowledge bases of others are read: a section may be a list, of no certain issue type, model or pattern."""
+        for section in SECTIONS:
+            if isinstance(self.get(section), list):
+                self[section] = {ANY: self[section]} if self[section] else {}
+
     def added(self, snapshot: Said) -> Said:
         """What it said at that moment and was not learned."""
         return beyond(snapshot, self._given)

@@ -97,6 +97,7 @@ class Keeper:
     def save(self) -> None:
         """Keeps what was added, and writes the file. What cannot be kept raises, and everything stays as it is."""
         with self._guard, locked(self._path) as held:
+            self.knowledge.shape()
             check(self.knowledge.added(said(self.knowledge)))
             added = self._bring_up_to_date()
             edited = self._edits(held)
@@ -117,6 +118,10 @@ class Keeper:
                 self.save()
             except InvalidInputError as error:
                 _warn(f"{self._path} was edited and left as it is, for it cannot be kept: {error}")
+
+    def exported(self) -> dict[str, Any]:
+        """A copy to hand on. The dict itself holds what callers put in, and that may be a secret."""
+        return _without_secrets(self.refresh().snapshot())
 
     def _keep(self, added: Said) -> Said:
         own, _ = self._kept()
