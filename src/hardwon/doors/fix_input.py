@@ -38,8 +38,8 @@ class CutWarning(FixHistoryWarning):
 
 
 class Attempt:
-    """One attempt as it can be recorded. `cut` names what was longer than its place; `has_reply` is false where the reply was no
-    mapping, and is kept aside as it was; of a text, also as the analysis."""
+    """One attempt as it can be recorded. `cut` names what was longer than its place; `has_reply` is false where the reply was
+    no mapping, and is kept aside as it was; a text, also as the analysis."""
 
     def __init__(self, issue_data: Any, ai_response: Any, notes: Any = None) -> None:
         self._room = limits.FIX_CHARS_MAX

@@ -17,6 +17,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.fix_history import FixRow
 from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.learn.patterns import ModelInsights, Strategy
+from hardwon.recall.fence import clean_line
 from hardwon.reports import CleanedUp, Compressed
 from hardwon.store import files
 
@@ -66,7 +67,9 @@ def model_insights(insights: ModelInsights, recent: Sequence[FixRow]) -> dict[st
         "model_name": insights.model_name,
         "total_tests": insights.total_tests,
         "success_rate": round(insights.success_rate, 3),
-        "common_issues": [name for name, _ in insights.common_issues][: limits.INSIGHTS_ITEMS_MAX],
+        "common_issues": [clean_line(name, limits.NAME_CHARS_MAX) for name, _ in insights.common_issues][
+            : limits.INSIGHTS_ITEMS_MAX
+        ],
         "effective_fixes": [_strategy(each) for each in insights.effective_fixes][: limits.INSIGHTS_ITEMS_MAX],
         "recent_history": [row(each) for each in recent],
         "applied_rate": rate(odds.applied, odds.attempts) if insights.total_tests else 0.0,
@@ -77,7 +80,7 @@ def model_insights(insights: ModelInsights, recent: Sequence[FixRow]) -> dict[st
 
 
 def _strategy(strategy: Strategy) -> str:
-    return " && ".join(strategy.fix_commands) or strategy.analysis
+    return clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.KNOWLEDGE_TEXT_CHARS_MAX)
 
 
 def day(found: FixDay) -> dict[str, Any]:
@@ -167,6 +170,8 @@ def target_beside(memory_dir: FilePath, output_file: str | os.PathLike[str]) -> 
     name = target.name.lower()  # some file systems take both for one
     if name.endswith(_DATABASE):
         raise InvalidInputError.one("output_file", str(target), "a name that no database has, such as insights.json")
-    if name.removeprefix(".").startswith(_OWN) and target.parent == memory_dir.resolve():
+    home = memory_dir.resolve()
+    is_own = name.removeprefix(".").startswith(_OWN) and target.parent == home
+    if is_own or target == (home / KNOWLEDGE_BASE_NAME).resolve():
         raise InvalidInputError.one("output_file", str(target), "a file that is not the memory's own, such as insights.json")
     return target

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 import warnings
 from collections.abc import Mapping
@@ -49,6 +50,12 @@ DEFAULT_DIR: Final = "AIMemory"
 _BEGIN: Final = "=== HISTORICAL CONTEXT FROM AI MEMORY ===\n"
 _NOTHING: Final = "Nothing like this was tried before.\n"
 _END: Final = "=== END HISTORICAL CONTEXT ===\n"
+_FORGED_FRAME: Final = re.compile(
+    r"[=\uff1d\ufe66\u2550]+(\s*(?:END\s+)?HISTORICAL\s+CONTEXT(?:\s+FROM\s+AI\s+MEMORY)?\s*)[=\uff1d\ufe66\u2550]*",
+    re.IGNORECASE,
+)
+"""What was recorded and looks like a line of ours. What stands for it is no longer than it was."""
+
 _FRAME_TOKENS_MAX: Final = count_tokens(_BEGIN + _NOTHING + _END)
 
 Where = str | os.PathLike[str]
@@ -67,10 +74,13 @@ class AIMemory:
         if not isinstance(folder, str) or not folder.strip() or folder.endswith(".db"):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
         place = intake.path("memory_dir", folder)
-        adopted = adopt_in_place(place, clock=clock)
+        try:
+            adopted = adopt_in_place(place, clock=clock)
+            memory = Memory(place / FILE_NAME, clock=clock)
+        except OSError as error:  # a name that is too long, say
+            raise PlaceError(f"{place} cannot keep a memory ({error.strerror or error}): choose another folder") from error
         if adopted:
             _log.warning("an older fix history in %s was adopted: %s", place, adopted)
-        memory = Memory(place / FILE_NAME, clock=clock)
         try:
             self._use(memory, place, adopted)
             self._keeper.take_in_edits()
@@ -90,8 +100,8 @@ class AIMemory:
     def _use(self, memory: Memory, folder: Path, adopted: FixAdoption | None) -> None:
         if memory.project != DEFAULT_PROJECT:
             raise PlaceError(
-                f"fix history is kept in the project {DEFAULT_PROJECT!r}, and this memory is open for {memory.project!r}: open it "
-                f'with project="{DEFAULT_PROJECT}" (on the command line: hardwon --project {DEFAULT_PROJECT} …)'
+                f"fix history is kept in the project {DEFAULT_PROJECT!r}, and this memory is open for {memory.project!r}: "
+                f'open it with project="{DEFAULT_PROJECT}" (on the command line: hardwon --project {DEFAULT_PROJECT} …)'
             )
         history = memory.fix_history  # raises where the memory has none
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
@@ -174,6 +184,7 @@ class AIMemory:
         issue = issue_from(issue_data)
         room = budget - count_tokens(_BEGIN + "\n" + _END)
         context = str(self.memory.context(issue=issue, budget_tokens=room)).strip("\n") if room > 0 else ""
+        context = _FORGED_FRAME.sub(r"[\1]", context)
         text = f"{_BEGIN}{context}\n{_END}" if context else ""
         if not context or count_tokens(text) > budget:  # tokens of two texts together may be more than those of each
             text = _BEGIN + ("" if context else _NOTHING) + _END
