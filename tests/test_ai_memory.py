@@ -718,7 +718,7 @@ def texts_on_disk(history: AIMemory) -> str:
 def forget(history: AIMemory, fix_id: int) -> None:
     found = history.memory.fix_history.record_id(fix_id)
     assert found is not None
-    history.memory.forget(found, "it should not be known")
+    history.memory.forget(found)
 
 
 def test_what_was_forgotten_leaves_the_files(history: AIMemory) -> None:
@@ -831,7 +831,7 @@ def test_what_is_vouched_for_has_no_bound(history: AIMemory) -> None:
     for number in range(4):
         found = history.memory.fix_history.record_id(record(history, fix_commands=[f"way {number}"]))
         assert found is not None
-        history.memory.verify(found, "test")
+        history.memory.verify(found, "test_runner")
     assert len(history.knowledge_base["successful_strategies"]["TIMEOUT"]) == 5
     assert len(history.get_model_insights(QWEN)["effective_fixes"]) == 5
 
@@ -841,7 +841,7 @@ def test_learned_texts_hide_nothing(history: AIMemory) -> None:
     told = json.dumps([history.knowledge_base, history.get_model_insights(QWEN)["effective_fixes"]], ensure_ascii=False)
     assert "echo evil [earlier context]" in told
     assert not any(sign in told for sign in ("\u202e", "\\u0007", "</hardwon-memory"))
-    assert list(history.knowledge_base["successful_strategies"]) == ["AB"]
+    assert list(history.knowledge_base["successful_strategies"]) == ["A B"]
 
 
 def test_recorded_text_does_not_end_the_context(history: AIMemory) -> None:

@@ -562,7 +562,6 @@ def spoil(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (lambda path: path.write_bytes(b""), ForeignFileError),
         (lambda path: path.write_text("no database " * 1_000), ForeignFileError),
         (lambda path: path.write_bytes(random.Random(3).randbytes(20_000)), ForeignFileError),  # as an encrypted one looks
         (lambda path: cut(path, 0.0001), ForeignFileError),
@@ -1075,11 +1074,14 @@ def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pyte
 # --- an empty file ----------------------------------------------------------------------------------------------
 
 
-def test_an_empty_file_is_no_database(tmp_path: Path) -> None:
+def test_an_empty_file_is_no_database(tmp_path: Path, memory: Memory) -> None:
     sqlite3.connect(tmp_path / "ai_memory.db").close()
     assert (tmp_path / "ai_memory.db").stat().st_size == 0
+    with pytest.raises(ForeignFileError, match="left as it is"):
+        adopt_fix_history(tmp_path / "ai_memory.db", memory)
     with AIMemory(tmp_path) as history:
         assert history.record_fix_attempt({"model": "m"}, {}, True, True, 1.0) == 1
+    assert not (tmp_path / "ai_memory.db-journal").exists()
     with AIMemory(tmp_path) as history:
         assert history.get_memory_stats()["total_fixes_attempted"] == 1
 

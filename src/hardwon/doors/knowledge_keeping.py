@@ -165,7 +165,7 @@ class Keeper:
         """Whether the memory was written to after the files. A file's time is not exact."""
         written = _stamp(self._written)
         database = (_stamp(Path(f"{self._memory.location}{suffix}")) for suffix in ("", "-wal"))
-        newest_ns = max((stamp[0] for stamp in database if stamp), default=0)
+        newest_ns = max((stamp[0] for stamp in database if stamp and stamp[1]), default=0)  # an empty log is our own
         return written is not None and newest_ns + limits.FILE_TIME_UNSURE_NS > written[0]
 
     def _clear_files(self) -> None:

@@ -307,19 +307,22 @@ class FixTables:
 
     def _shared_out(self, scope: str, key: str, *, failed: bool = False) -> list[CountedStrategy]:
         """The same, or what never worked, no author having more than its share of the places."""
-        several = self._have_several_authors(scope, key)
-        most = limits.SHARED_OUT_OF_MAX if several else _WORDED_FROM
+        authors = self._authors_of(scope, key)
+        most = limits.SHARED_OUT_OF_MAX if authors > 1 else _WORDED_FROM
+        found: Iterable[tuple[str, int, int]]
         found = self._never_worked(key, most) if failed else self._top(scope, key, most)
-        if several:
-            return self._in_words(shared_out(found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX))
+        if authors > 1:
+            found = shared_out(found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors)
         return self._in_words(found)
 
-    def _have_several_authors(self, scope: str, key: str) -> bool:
+    def _authors_of(self, scope: str, key: str) -> int:
+        """How many have something to say of it."""
         sql = (
-            f"SELECT DISTINCT author FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' AND scope = ? AND key = ? "
-            "AND author NOT IN (SELECT author FROM main.fix_left_out) LIMIT 2"
+            f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' AND scope = ? AND key = ? "
+            "AND author NOT IN (SELECT author FROM main.fix_left_out)"
         )
-        return len(self._run(sql, (f"fix.{scope}", key)).fetchall()) > 1
+        found: int = self._run(sql, (f"fix.{scope}", key)).get
+        return found
 
     def _only_source(self, strategy: str) -> str | None:
         """Who alone did this, by the newest fixes that did; None where there are several, or somebody vouches for one."""

@@ -335,12 +335,12 @@ def claim(path: Path) -> Iterator[Claimed]:
 def remove_empty(path: Path) -> None:
     """Takes away a regular file of 0 bytes without a log or journal beside it. Its lock is held meanwhile, so that nobody is
     just beginning to write to it."""
-    if not _is_empty(path):
+    if not _is_empty(path) or any(map(files.exists, companions(path)[:2])):
         return
     with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
         be_patient(connection)
-        connection.execute("BEGIN EXCLUSIVE")
-        if _is_empty(path):
+        connection.execute("BEGIN EXCLUSIVE")  # the journal that is there now is ours
+        if _is_empty(path) and not files.exists(_beside(path, "-wal")):
             path.unlink()
 
 
@@ -349,8 +349,7 @@ def _is_empty(path: Path) -> bool:
         found = path.stat(follow_symlinks=False)
     except FileNotFoundError:
         return False
-    alone = not any(map(files.exists, companions(path)[:2]))
-    return stat.S_ISREG(found.st_mode) and found.st_size == 0 and alone
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0
 
 
 def play_back(path: Path) -> None:
