@@ -202,8 +202,8 @@ RULES_IN_CONTEXT_MAX: Final = 5
 """Rules, fixes, and sentences of each sort that a context begins with. As many as training memory showed."""
 
 SOURCE_SHARE_MAX: Final = 0.2
-"""Of a context's tokens, for a source that nobody vouches for, where others have something relevant to say: a planted record
-must not fill it."""
+"""Of a context's tokens, or of the places of a list of what helps, for a source that nobody vouches for, where others have
+something relevant to say: a planted record must not fill it."""
 
 INSTEAD_MAX: Final = 3
 """Things that worked instead, in one advice. An agent tries the first."""
@@ -643,3 +643,7 @@ FILE_TIME_UNSURE_NS: Final = 20_000_000
 FIX_CONTEXT_TOKENS: Final = 1_000
 """The budget of a fixer's context where the caller names none: a page. A fixer is asked once for an issue, and counted
 generously these are some five hundred tokens of a model's own."""
+
+SHARED_OUT_OF_MAX: Final = 300
+"""Strategies, the best first, among which room is shared out between their authors. Who fills all of them hides the others,
+and still gets no more than its share."""
