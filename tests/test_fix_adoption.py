@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import random
@@ -26,6 +25,7 @@ from conftest import TORTURE
 from hardwon import Fix, Memory, limits
 from hardwon.doors import fix_adoption
 from hardwon.doors.fix_adoption import FixAdoption, adopt_fix_history, adopt_in_place, adopt_knowledge_base
+from hardwon.doors.fixes import AIMemory
 from hardwon.errors import (
     BusyError,
     DamagedError,
@@ -562,7 +562,6 @@ def spoil(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (lambda path: path.write_bytes(b""), ForeignFileError),
         (lambda path: path.write_text("no database " * 1_000), ForeignFileError),
         (lambda path: path.write_bytes(random.Random(3).randbytes(20_000)), ForeignFileError),  # as an encrypted one looks
         (lambda path: cut(path, 0.0001), ForeignFileError),
@@ -591,7 +590,6 @@ def test_a_database_of_something_else(tmp_path: Path, memory: Memory) -> None:
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute(f"CREATE TABLE {table}")
         before = state_of(path)
-        assert not legacy_fixes.is_fix_history(path)
         with pytest.raises(ForeignFileError, match="without a fix history"):
             adopt_fix_history(path, memory)
         with pytest.raises(ForeignFileError, match="without a fix history"):
@@ -602,13 +600,8 @@ def test_a_database_of_something_else(tmp_path: Path, memory: Memory) -> None:
 def test_what_is_a_fix_history(tmp_path: Path, memory: Memory) -> None:
     text = tmp_path / "text"
     text.write_text("no database")
-    assert legacy_fixes.is_fix_history(legacy.make(tmp_path / "a.db"))
-    assert legacy_fixes.count(tmp_path / "a.db") == 1
-    assert next(legacy_fixes.rows(tmp_path / "a.db"))["model_name"] == "qwen2.5:7b"
-    assert legacy_fixes.aggregates(tmp_path / "a.db") == {}
-    gc.collect()
-    for other in (text, tmp_path, tmp_path / "none.db", Path(memory.location)):
-        assert not legacy_fixes.is_fix_history(other)
+    with pytest.raises(ForeignFileError, match="no SQLite database"):
+        adopt_fix_history(text, memory)
     with pytest.raises(ForeignFileError, match="a Hardwon memory already"):
         adopt_fix_history(memory.location, memory)
     with pytest.raises(PlaceError, match="there is no file"):
@@ -1076,3 +1069,55 @@ def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pyte
         shutil.rmtree(folder)
     print(outcomes)
     assert outcomes["interrupted"] + outcomes["old"], "nothing was killed in the middle: the test shows nothing"
+
+
+# --- an empty file ----------------------------------------------------------------------------------------------
+
+
+def test_an_empty_file_is_no_database(tmp_path: Path, memory: Memory) -> None:
+    sqlite3.connect(tmp_path / "ai_memory.db").close()
+    assert (tmp_path / "ai_memory.db").stat().st_size == 0
+    with pytest.raises(ForeignFileError, match="left as it is"):
+        adopt_fix_history(tmp_path / "ai_memory.db", memory)
+    with AIMemory(tmp_path) as history:
+        assert history.record_fix_attempt({"model": "m"}, {}, True, True, 1.0) == 1
+    assert not (tmp_path / "ai_memory.db-journal").exists()
+    with AIMemory(tmp_path) as history:
+        assert history.get_memory_stats()["total_fixes_attempted"] == 1
+
+
+def test_an_empty_file_with_a_knowledge_base_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "ai_memory.db").touch()
+    (tmp_path / "knowledge_base.json").write_text('{"successful_strategies": {"T": ["reboot"]}}')
+    with AIMemory(tmp_path) as history:
+        assert history.knowledge_base["successful_strategies"]["T"] == ["reboot"]
+
+
+def test_only_what_is_certainly_nothing_goes(tmp_path: Path) -> None:
+    """A journal says that somebody began to write; a memory of ours is opened as strictly as ever."""
+    for number, suffix in enumerate(("-journal", "-wal")):
+        path = tmp_path / f"{number}" / "ai_memory.db"
+        path.parent.mkdir()
+        path.touch()
+        path.with_name(path.name + suffix).write_bytes(b"begun")
+        legacy_fixes.remove_empty(path)
+        assert path.exists()
+    pipe, full = tmp_path / "pipe.db", legacy.make(tmp_path / "full.db")
+    os.mkfifo(pipe)
+    for path in (pipe, full, tmp_path / "none.db"):
+        legacy_fixes.remove_empty(path)
+    assert pipe.exists()
+    assert full.stat().st_size > 0
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(StorageError):
+        Memory(tmp_path / "empty.db")
+
+
+def test_a_pipe_in_place_of_a_knowledge_base_keeps_nobody_waiting(tmp_path: Path, memory: Memory) -> None:
+    folder = folder_with(tmp_path, 2)
+    os.mkfifo(folder / "knowledge_base.json")
+    with pytest.raises(PlaceError, match="no regular file"):
+        adopt_knowledge_base(folder / "knowledge_base.json", memory)
+    adopted = adopt_in_place(folder)
+    assert adopted is not None
+    assert any("no regular file" in note for note in adopted.notes)

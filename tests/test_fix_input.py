@@ -216,11 +216,37 @@ class Broken(Mapping[str, Any]):
 
 
 @pytest.mark.parametrize("value", [None, "text", [("model", "x")], 3, Broken()])
-def test_an_issue_and_a_reply_are_mappings(value: Any) -> None:
+def test_an_issue_is_a_mapping(value: Any) -> None:
     with pytest.raises(InvalidInputError, match="issue_data"):
         made(issue=value)
-    with pytest.raises(InvalidInputError, match="ai_response"):
-        made(reply=value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kept", "analysis"),
+    [
+        (None, None, ""),
+        ("Use a shorter prompt", "Use a shorter prompt", "Use a shorter prompt"),
+        (" ", " ", ""),
+        ([("model", "x"), 1], [["model", "x"], 1], ""),
+        (3, 3, ""),
+        (math.nan, "NaN", ""),
+        (Broken(), "<Broken>", ""),
+    ],
+)
+def test_a_reply_that_is_no_mapping_is_kept_aside(reply: Any, kept: Any, analysis: str) -> None:
+    fix = made(reply=reply)
+    assert (fix.other, fix.analysis, fix.fix_commands) == ({"ai_response": kept}, analysis, [])
+    assert Fix.model_validate_json(fix.to_json()).other == {"ai_response": kept}
+    assert not Attempt(ISSUE, reply).has_reply
+    assert Attempt(ISSUE, {}).has_reply
+
+
+def test_a_fixer_has_one_name() -> None:
+    assert made(fixer_type="  claude ").fixer_type == "claude"
+    hidden = ("cla\u202eude", "cla\u200bude", "cla\nude", "\x1b[1mclaude", "\ud800")
+    for name in (*hidden, " ", 3, "x" * (limits.NAME_CHARS_MAX + 1)):
+        with pytest.raises(InvalidInputError, match="fixer_type"):
+            made(fixer_type=name)
 
 
 def test_what_cannot_be_read_inside_a_reply_does_no_harm() -> None:

@@ -67,7 +67,7 @@ def test_what_was_learned_has_the_shape_of_a_knowledge_base() -> None:
     assert figures["best_fix"] == {"fix_commands": ["reboot"]}
     assert (figures["success_count"], figures["failure_count"], figures["success_rate"]) == (4, 5, 0.444)
     long = learned_knowledge(learned(strategies={"": [strategy("x" * 5_000)]}))
-    assert long["successful_strategies"] == {"unknown": ["x" * limits.KNOWLEDGE_TEXT_CHARS_MAX]}
+    assert long["successful_strategies"] == {"unknown": ["x" * (limits.KNOWLEDGE_TEXT_CHARS_MAX - 1) + "…"]}
 
 
 # --- additions ----------------------------------------------------------------------------------------------------------

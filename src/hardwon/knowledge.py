@@ -62,7 +62,7 @@ from hardwon.learn.rules import (
     written_rule,
 )
 from hardwon.learn.signatures import generate_issue_signature, issue_subject
-from hardwon.learn.support import Support, gather
+from hardwon.learn.support import Support, gather, shared_out
 from hardwon.learn.trajectories import pairs_of
 from hardwon.model import (
     ROUTES,
@@ -183,10 +183,22 @@ class Knowledge:
     # --- fixes --------------------------------------------------------------------------------------------------
 
     def strategies(
-        self, scope: str, key: str, usual_p: float, limit: int, *, issue_type: str | None = None, successful: bool = False
+        self,
+        scope: str,
+        key: str,
+        usual_p: float,
+        limit: int,
+        *,
+        issue_type: str | None = None,
+        successful: bool = False,
+        sources: int = 1,
     ) -> list[Strategy]:
-        """Ranked; of a model, whose items name an issue type as well, those of one type or of all."""
+        """Ranked; of a model, whose items name an issue type as well, those of one type or of all. Of several
+        `sources` none has more than its share of them."""
         ranked = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
+        if sources > 1:
+            considered = islice(ranked, limits.SHARED_OUT_OF_MAX)
+            ranked = shared_out(considered, lambda each: each.support.only_source, limit, sources)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
     def _ranked_strategies(
@@ -320,7 +332,8 @@ class Knowledge:
         odds = self.fix_odds(None, name, None, None)
         issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
         elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
-        fixes = self.strategies("model", name, odds.p_success, limits.ISSUES_OF_MODEL_MAX, successful=True)
+        sources = len({tally.author for tally in tallies})
+        fixes = self.strategies("model", name, odds.p_success, limits.ISSUES_OF_MODEL_MAX, successful=True, sources=sources)
         return ModelInsights(
             model_name=name,
             total_tests=share.attempts,

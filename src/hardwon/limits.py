@@ -202,8 +202,8 @@ RULES_IN_CONTEXT_MAX: Final = 5
 """Rules, fixes, and sentences of each sort that a context begins with. As many as training memory showed."""
 
 SOURCE_SHARE_MAX: Final = 0.2
-"""Of a context's tokens, for a source that nobody vouches for, where others have something relevant to say: a planted record
-must not fill it."""
+"""Of a context's tokens, or of the places of a list of what helps, for a source that nobody vouches for, where others have
+something relevant to say: a planted record must not fill it."""
 
 INSTEAD_MAX: Final = 3
 """Things that worked instead, in one advice. An agent tries the first."""
@@ -798,3 +798,6 @@ HOOK_S_MAX: Final = 5.0
 
 GIT_S_MAX: Final = 2.0
 """One question to git from a hook. In a checkout of a million files it takes longer, and is then left unanswered."""
+SHARED_OUT_OF_MAX: Final = 300
+"""Strategies, the best first, among which room is shared out between their authors. Who fills all of them hides the others,
+and still gets no more than its share."""

@@ -114,7 +114,7 @@ class Locked:
             files.publish(self.path, aside)
         except OSError as error:
             raise PlaceError(
-                f"{self.path} cannot be read as a training memory and could not be moved aside ({error.strerror or error}). "
+                f"{self.path} cannot be read as what it should be and could not be moved aside ({error.strerror or error}). "
                 "It was left as it is: move it away, or choose another path"
             ) from error
         return aside
@@ -201,10 +201,7 @@ def _is_still(lock: Path, handle: int) -> bool:
 def read(path: Path) -> bytes | None:
     """The file's bytes; None where there is none. It is replaced whole, so that no lock is needed to read it."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise PlaceError(f"{path} is no regular file: choose another path for the training memory")
-        with path.open("rb") as file:
-            return file.read(limits.TRAINING_FILE_BYTES_MAX + 1)
+        return files.read_regular(path, limits.TRAINING_FILE_BYTES_MAX + 1)
     except FileNotFoundError:
         return None
     except OSError as error:

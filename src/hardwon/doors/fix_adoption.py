@@ -517,8 +517,7 @@ def _is_sound(value: Any) -> bool:
 def _knowledge_record(path: Path, source: Source) -> Adopted | None:
     """None where it says nothing."""
     try:
-        with path.open("rb") as file:
-            text = file.read(limits.KNOWLEDGE_BASE_BYTES_MAX + 1)
+        text = files.read_regular(path, limits.KNOWLEDGE_BASE_BYTES_MAX + 1)
         written_at = from_us(max(0, path.stat().st_mtime_ns // 1000))
     except OSError as error:
         raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
@@ -595,7 +594,8 @@ def _check_value(value: Any, place: str) -> None:
 def adopt_in_place(folder: str | Path, *, file_name: str = FILE_NAME, clock: Clock | None = None) -> FixAdoption | None:
     """Before a folder's memory is opened: where its file is an older database, a memory that has adopted all of it, and the
     knowledge base beside it, takes its place. The old database is kept aside as `….before-hardwon.db`; the knowledge base is
-    left where it is. None where there is nothing to adopt.
+    left where it is. None where there is nothing to adopt; a file of 0 bytes, which SQLite makes of a name that it only opens,
+    is nothing, and goes.
 
     Whatever happens meanwhile, the file is the old database or the finished memory. Other programs cannot write to it in
     between; those that have it open see what it became. Of several processes that come at once, one does it."""
@@ -607,6 +607,7 @@ def adopt_in_place(folder: str | Path, *, file_name: str = FILE_NAME, clock: Clo
     with locked(target):
         _clear_away(target)
         try:
+            legacy_fixes.remove_empty(target)
             if not files.exists(target):
                 return _begin_with(knowledge, target, clock) if knowledge.is_file() else None
             legacy_fixes.play_back(target)

@@ -14,7 +14,6 @@ from typing import Any, Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.fields import check_name
 from hardwon.govern.redaction import redact
 from hardwon.learn.lessons import RECORDED_SIGNATURE
 from hardwon.model import Fix, Issue
@@ -22,8 +21,12 @@ from hardwon.model import Fix, Issue
 _ISSUE_NAMES: Final = ("model", "issue_type", "fixer_type")
 _ISSUE_TEXTS: Final = ("description", "error_output", "test_prompt", "expected_pattern", "actual_response", "timestamp")
 _ENVIRONMENT: Final = "test_environment"
+_REPLY: Final = "ai_response"
 _DEEPEST: Final = limits.JSON_DEPTH_MAX - 4  # of a value inside `other`, which is inside a record
 _T = TypeVar("_T")
+
+
+NO_REPLY: Final = "the attempt was recorded, but the fixer's reply is no mapping: it was kept aside, as it was"
 
 
 class FixHistoryWarning(UserWarning):
@@ -35,14 +38,19 @@ class CutWarning(FixHistoryWarning):
 
 
 class Attempt:
-    """One attempt as it can be recorded. `cut` names what was longer than its place."""
+    """One attempt as it can be recorded. `cut` names what was longer than its place; `has_reply` is false where the reply was
+    no mapping, and is kept aside as it was; a text, also as the analysis."""
 
     def __init__(self, issue_data: Any, ai_response: Any, notes: Any = None) -> None:
         self._room = limits.FIX_CHARS_MAX
         self._values = 0
         self.cut: list[str] = []
         self._other: dict[str, Any] = {}
-        said, reply = readable("issue_data", issue_data), readable("ai_response", ai_response)
+        said, reply = readable("issue_data", issue_data), _pairs(ai_response)
+        self.has_reply = reply is not None
+        if reply is None:
+            self._other[_REPLY] = ai_response
+            reply = {"analysis": ai_response} if isinstance(ai_response, str) and ai_response.strip() else {}
         # In the order of what they are worth: whoever comes last finds the room taken.
         names = {name: self._name(name, said.pop(name)) for name in _ISSUE_NAMES if name in said}
         texts = {"description": self._text("description", said.pop("description", ""))}
@@ -61,7 +69,10 @@ class Attempt:
         self.issue = Issue.model_validate({**own, **texts, **{name: text for name, text in names.items() if text}})
         for name, value in reply.items():
             self._set_aside(name, value)
-        self.fields["other"] = self._bounded("ai_response", self._other) or None
+        kept = self._bounded(_REPLY, self._other)
+        if not self.has_reply:
+            kept.setdefault(_REPLY, None)  # nothing at all was replied, which is a reply as well
+        self.fields["other"] = kept or None
 
     # --- one field each ---------------------------------------------------------------------------------------------------
 
@@ -215,14 +226,12 @@ def seconds(field: str, value: Any) -> float | None:
 
 
 def fixer(field: str, value: Any) -> str:
-    """Whoever tried it, by any name. It is also the source that the attempt counts as."""
-    try:
-        if isinstance(value, str) and value.strip() and len(value) <= limits.NAME_CHARS_MAX:
-            value.encode()
-            return str(check_name(str.__str__(value)))
-    except ValueError:
-        pass
-    allowed = f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, not blank, such as claude or qwen"
+    """Whoever tried it, by any name. It is also the source that the attempt counts as: what only looks like another name, for
+    blanks around it or characters that nobody sees, is none of its own."""
+    name = str.__str__(value).strip() if isinstance(value, str) else ""
+    if name and name.isprintable() and len(name) <= limits.NAME_CHARS_MAX:
+        return name
+    allowed = f"text of 1 to {limits.NAME_CHARS_MAX} visible characters on one line, not blank, such as claude or qwen"
     raise InvalidInputError.one(field, value, allowed)
 
 

@@ -12,14 +12,18 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 from hardwon import intake, limits
+from hardwon.doors.fix_adoption import FILE_NAME, KNOWLEDGE_BASE_NAME
 from hardwon.errors import InvalidInputError
 from hardwon.fix_history import FixRow
 from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.learn.patterns import ModelInsights, Strategy
+from hardwon.recall.fence import clean_line
 from hardwon.reports import CleanedUp, Compressed
 from hardwon.store import files
 
-_DATABASE: Final = (".db", ".db-wal", ".db-shm")
+_DATABASE: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
+_OWN: Final = (KNOWLEDGE_BASE_NAME, FILE_NAME.removesuffix(".db") + ".")
+"""How the names begin of what a memory keeps in its folder, those that are hidden behind a dot as well."""
 
 
 def row(found: FixRow) -> dict[str, Any]:
@@ -63,7 +67,9 @@ def model_insights(insights: ModelInsights, recent: Sequence[FixRow]) -> dict[st
         "model_name": insights.model_name,
         "total_tests": insights.total_tests,
         "success_rate": round(insights.success_rate, 3),
-        "common_issues": [name for name, _ in insights.common_issues][: limits.INSIGHTS_ITEMS_MAX],
+        "common_issues": [clean_line(name, limits.NAME_CHARS_MAX) for name, _ in insights.common_issues][
+            : limits.INSIGHTS_ITEMS_MAX
+        ],
         "effective_fixes": [_strategy(each) for each in insights.effective_fixes][: limits.INSIGHTS_ITEMS_MAX],
         "recent_history": [row(each) for each in recent],
         "applied_rate": rate(odds.applied, odds.attempts) if insights.total_tests else 0.0,
@@ -74,7 +80,7 @@ def model_insights(insights: ModelInsights, recent: Sequence[FixRow]) -> dict[st
 
 
 def _strategy(strategy: Strategy) -> str:
-    return " && ".join(strategy.fix_commands) or strategy.analysis
+    return clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.KNOWLEDGE_TEXT_CHARS_MAX)
 
 
 def day(found: FixDay) -> dict[str, Any]:
@@ -137,15 +143,15 @@ def path(field: str, given: str | os.PathLike[str]) -> FilePath:
     return intake.path(field, os.fspath(given) if isinstance(given, os.PathLike) else given)
 
 
-def write_json(output_file: str | os.PathLike[str], told: Any) -> None:
+def write_json(target: FilePath, told: Any) -> None:
     content = json.dumps(told, indent=2, ensure_ascii=False, default=str).encode()
-    with files.writing_atomically(_target(output_file)) as file:
+    with files.writing_atomically(target) as file:
         file.write(content)
 
 
-def write_csv(output_file: str | os.PathLike[str], rows: Iterator[FixRow]) -> int:
+def write_csv(target: FilePath, rows: Iterator[FixRow]) -> int:
     count = 0
-    with files.writing_atomically(_target(output_file)) as file:
+    with files.writing_atomically(target) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         writer = csv.writer(text)
         writer.writerow(FixRow._fields)
@@ -157,8 +163,15 @@ def write_csv(output_file: str | os.PathLike[str], rows: Iterator[FixRow]) -> in
     return count
 
 
-def _target(output_file: str | os.PathLike[str]) -> FilePath:
-    target = path("output_file", output_file)
-    if target.name.endswith(_DATABASE):
+def target_beside(memory_dir: FilePath, output_file: str | os.PathLike[str]) -> FilePath:
+    """Where an export goes: any file but a database and what a memory in this folder keeps there, also under other names that
+    lead to them."""
+    target = files.replaceable(path("output_file", output_file))
+    name = target.name.lower()  # some file systems take both for one
+    if name.endswith(_DATABASE):
         raise InvalidInputError.one("output_file", str(target), "a name that no database has, such as insights.json")
+    home = memory_dir.resolve()
+    is_own = name.removeprefix(".").startswith(_OWN) and target.parent == home
+    if is_own or target == (home / KNOWLEDGE_BASE_NAME).resolve():
+        raise InvalidInputError.one("output_file", str(target), "a file that is not the memory's own, such as insights.json")
     return target

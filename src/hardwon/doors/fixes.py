@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 import warnings
 from collections.abc import Mapping
@@ -19,10 +20,20 @@ from typing import Any, Final, Self
 from hardwon import intake, limits
 from hardwon.doors import fix_output
 from hardwon.doors.fix_adoption import FILE_NAME, FixAdoption, adopt_fix_history, adopt_in_place, adopt_knowledge_base
-from hardwon.doors.fix_input import Attempt, CutWarning, cut_message, fix_from, fixer, issue_from, readable
+from hardwon.doors.fix_input import (
+    NO_REPLY,
+    Attempt,
+    CutWarning,
+    FixHistoryWarning,
+    cut_message,
+    fix_from,
+    fixer,
+    issue_from,
+    readable,
+)
 from hardwon.doors.knowledge_base import KnowledgeBase
 from hardwon.doors.knowledge_keeping import Keeper
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.fields import new_id
 from hardwon.learn.signatures import fix_history_signature
 from hardwon.memory import Clock, Memory
@@ -30,6 +41,7 @@ from hardwon.model import Metadata, Moment, Source
 from hardwon.outside.machine import system_info
 from hardwon.recall.tokens import count_tokens
 from hardwon.store.contract import Progress
+from hardwon.store.place import DEFAULT_PROJECT
 
 _log = logging.getLogger("hardwon")
 
@@ -38,6 +50,12 @@ DEFAULT_DIR: Final = "AIMemory"
 _BEGIN: Final = "=== HISTORICAL CONTEXT FROM AI MEMORY ===\n"
 _NOTHING: Final = "Nothing like this was tried before.\n"
 _END: Final = "=== END HISTORICAL CONTEXT ===\n"
+_FORGED_FRAME: Final = re.compile(
+    r"[=\uff1d\ufe66\u2550]+(\s*(?:END\s+)?HISTORICAL\s+CONTEXT(?:\s+FROM\s+AI\s+MEMORY)?\s*)[=\uff1d\ufe66\u2550]*",
+    re.IGNORECASE,
+)
+"""What was recorded and looks like a line of ours. What stands for it is no longer than it was."""
+
 _FRAME_TOKENS_MAX: Final = count_tokens(_BEGIN + _NOTHING + _END)
 
 Where = str | os.PathLike[str]
@@ -56,10 +74,13 @@ class AIMemory:
         if not isinstance(folder, str) or not folder.strip() or folder.endswith(".db"):
             raise InvalidInputError.one("memory_dir", memory_dir, "a folder")
         place = intake.path("memory_dir", folder)
-        adopted = adopt_in_place(place, clock=clock)
+        try:
+            adopted = adopt_in_place(place, clock=clock)
+            memory = Memory(place / FILE_NAME, clock=clock)
+        except OSError as error:  # a name that is too long, say
+            raise PlaceError(f"{place} cannot keep a memory ({error.strerror or error}): choose another folder") from error
         if adopted:
             _log.warning("an older fix history in %s was adopted: %s", place, adopted)
-        memory = Memory(place / FILE_NAME, clock=clock)
         try:
             self._use(memory, place, adopted)
             self._keeper.take_in_edits()
@@ -77,6 +98,11 @@ class AIMemory:
         return made
 
     def _use(self, memory: Memory, folder: Path, adopted: FixAdoption | None) -> None:
+        if memory.project != DEFAULT_PROJECT:
+            raise PlaceError(
+                f"fix history is kept in the project {DEFAULT_PROJECT!r}, and this memory is open for {memory.project!r}: "
+                f'open it with project="{DEFAULT_PROJECT}" (on the command line: hardwon --project {DEFAULT_PROJECT} …)'
+            )
         history = memory.fix_history  # raises where the memory has none
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
         self.db_path = Path(memory.location)
@@ -101,7 +127,7 @@ class AIMemory:
     def record_fix_attempt(
         self,
         issue_data: Mapping[str, Any],
-        ai_response: Mapping[str, Any],
+        ai_response: Any,
         fix_success: bool,
         verification_success: bool,
         execution_time: float | None,
@@ -109,7 +135,7 @@ class AIMemory:
         fixer_type: str = "claude",
     ) -> int:
         """Records an attempt and returns its id once it is on disk. `fix_success`: it was applied; `verification_success`: it
-        was verified to work. Whatever a fixer replied is recorded, also where it is not what was asked for."""
+        was verified to work. Whatever a fixer replied is recorded, also where it is not the mapping that was asked for."""
         attempt = Attempt(issue_data, ai_response, notes)
         at = self.memory.now()
         author = fixer("fixer_type", fixer_type)
@@ -127,6 +153,8 @@ class AIMemory:
         self._recorded += 1
         fix_id = kept.number  # of the transaction that kept it: a moment later somebody may have cleaned it up
         assert fix_id is not None  # noqa: S101  # for type checkers: it was just recorded
+        if not attempt.has_reply:
+            warnings.warn(NO_REPLY, FixHistoryWarning, stacklevel=2)
         if attempt.cut:
             warnings.warn(cut_message(attempt.cut), CutWarning, stacklevel=2)
         return fix_id
@@ -156,6 +184,7 @@ class AIMemory:
         issue = issue_from(issue_data)
         room = budget - count_tokens(_BEGIN + "\n" + _END)
         context = str(self.memory.context(issue=issue, budget_tokens=room)).strip("\n") if room > 0 else ""
+        context = _FORGED_FRAME.sub(r"[\1]", context)
         text = f"{_BEGIN}{context}\n{_END}" if context else ""
         if not context or count_tokens(text) > budget:  # tokens of two texts together may be more than those of each
             text = _BEGIN + ("" if context else _NOTHING) + _END
@@ -202,11 +231,11 @@ class AIMemory:
     def export_insights(self, output_file: Where) -> None:
         """Writes everything that is known as one JSON file, in place of one that is there."""
         fix_output.write_json(
-            output_file,
+            fix_output.target_beside(self.memory_dir, output_file),
             {
                 "generated_at": self.memory.now().isoformat(),
                 "statistics": self.get_memory_stats(),
-                "knowledge_base": self.knowledge_base.snapshot(),
+                "knowledge_base": self._keeper.exported(),
                 "model_insights": {name: self.get_model_insights(name) for name in self._frequent_models()},
                 "historical_trends": self.get_daily_statistics(),
             },
@@ -215,7 +244,7 @@ class AIMemory:
     def export_analytics_data(self, output_file: Where) -> None:
         """Writes the figures, per day, model, issue type and fixer, as one JSON file, in place of one that is there."""
         fix_output.write_json(
-            output_file,
+            fix_output.target_beside(self.memory_dir, output_file),
             {
                 "daily_stats": self.get_daily_statistics(),
                 "model_performance": self.get_model_performance_matrix(),
@@ -227,7 +256,7 @@ class AIMemory:
     def export_csv(self, output_file: Where) -> int:
         """Writes every attempt, oldest first, with the columns of the table, in place of a file that is there. Returns how
         many they are."""
-        return fix_output.write_csv(output_file, self.memory.fix_history.all())
+        return fix_output.write_csv(fix_output.target_beside(self.memory_dir, output_file), self.memory.fix_history.all())
 
     def _frequent_models(self) -> list[str]:
         attempts: dict[str, int] = {}

@@ -8,10 +8,11 @@ without loss.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from pydantic_core import PydanticCustomError
 
@@ -19,6 +20,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.fields import check_json
 from hardwon.fix_history import CountedStrategy, Learned, PatternRow
+from hardwon.recall.fence import clean_line
 
 PATTERNS: Final = "general_patterns"
 LISTS: Final = ("model_specific_tips", "successful_strategies", "failure_patterns")
@@ -30,6 +32,7 @@ ANY: Final = "any"
 
 Path = tuple[str, ...]
 Said = dict[Path, Any]
+T = TypeVar("T")
 
 
 def learned_knowledge(learned: Learned) -> dict[str, Any]:
@@ -41,8 +44,8 @@ def learned_knowledge(learned: Learned) -> dict[str, Any]:
         seen = [f"{_line(issue)} came up {_times(attempts)}, {verified} of them fixed" for issue, attempts, verified in issues]
         tips[model] = tips.get(model, []) + seen
     return {
-        PATTERNS: {_name(row.pattern_name): _figures(row) for row in learned.patterns},
-        "model_specific_tips": {_name(model): sentences for model, sentences in tips.items()},
+        PATTERNS: _named((row.pattern_name, _figures(row)) for row in learned.patterns),
+        "model_specific_tips": _named(tips.items()),
         "successful_strategies": _by_type(learned.strategies, lambda each: _line(each.text)),
         "failure_patterns": _by_type(
             learned.failures, lambda each: f"{_line(each.text)} (tried {_times(each.attempts)}, never verified to work)"
@@ -52,7 +55,15 @@ def learned_knowledge(learned: Learned) -> dict[str, Any]:
 
 
 def _by_type(found: Mapping[str, Iterable[CountedStrategy]], say: Callable[[CountedStrategy], str]) -> dict[str, list[str]]:
-    return {_name(issue_type): list(dict.fromkeys(map(say, strategies))) for issue_type, strategies in found.items()}
+    return _named((issue_type, list(dict.fromkeys(map(say, strategies)))) for issue_type, strategies in found.items())
+
+
+def _named(found: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """By names in which nothing is hidden. Where one only looked like another, the more frequent stays, which comes first."""
+    named: dict[str, T] = {}
+    for name, value in found:
+        named.setdefault(clean_line(name, limits.NAME_CHARS_MAX) or "unknown", value)
+    return named
 
 
 def _figures(row: PatternRow) -> dict[str, Any]:
@@ -66,17 +77,22 @@ def _figures(row: PatternRow) -> dict[str, Any]:
         "failure_count": row.failure_count,
         "success_rate": round(row.success_count / attempts, 3) if attempts else 0.0,
         "confidence_score": row.confidence_score,
-        "best_fix": best,
+        "best_fix": _cleaned(best),
         "last_seen": row.last_seen,
     }
 
 
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _cleaned(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(inner) for inner in value]
+    return _line(value) if isinstance(value, str) else value
+
+
 def _line(text: str) -> str:
-    return text[: limits.KNOWLEDGE_TEXT_CHARS_MAX]
-
-
-def _name(text: str) -> str:
-    return text or "unknown"
+    """What was recorded is for a fixer's prompt: it stays a line that holds nothing but what is seen."""
+    return clean_line(text, limits.KNOWLEDGE_TEXT_CHARS_MAX)
 
 
 def _times(count: int) -> str:
@@ -116,6 +132,25 @@ def knowledge_of(found: Said) -> dict[str, Any]:
     for path, value in found.items():
         _put(knowledge, path, value)
     return knowledge
+
+
+def wording(found: Said) -> set[str]:
+    """The texts of it, without the figures that every attempt changes: what somebody may want gone."""
+    texts: set[str] = set()
+    for path, value in found.items():
+        texts.update(str(part) for part in path[:2])
+        if path[0] in LISTS and len(path) == 3 and isinstance(value, str):
+            texts.add(_COUNTED.sub("", value))
+        elif path[0] != PATTERNS or len(path) != 3:
+            texts.add(json.dumps(value, sort_keys=True, default=str))
+        elif path[2] == "best_fix" and isinstance(value, Mapping):
+            texts.add(json.dumps({**value, "verified": None}, sort_keys=True, default=str))
+        elif isinstance(value, str) and path[2] != "last_seen":
+            texts.add(value)
+    return texts
+
+
+_COUNTED: Final = re.compile(r" (?:\((?:worked|tried) [^()]*\)|came up \d+ times?, \d+ of them fixed)$")
 
 
 def beyond(found: Said, given: Said) -> Said:
@@ -235,6 +270,12 @@ class KnowledgeBase(dict[str, Any]):
     def __init__(self) -> None:
         super().__init__({section: {} for section in SECTIONS}, version=VERSION, last_updated="")
         self._given: Said = {}
+
+    def shape(self) -> None:
+        """As knowledge bases of others are read: a section may be a list, of no certain issue type, model or pattern."""
+        for section in SECTIONS:
+            if isinstance(self.get(section), list):
+                self[section] = {ANY: self[section]} if self[section] else {}
 
     def added(self, snapshot: Said) -> Said:
         """What it said at that moment and was not learned."""

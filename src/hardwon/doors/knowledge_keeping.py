@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +32,9 @@ from hardwon.doors.knowledge_base import (
     merged,
     said,
     shaped,
+    wording,
 )
-from hardwon.errors import InvalidInputError
+from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.fields import derived_id
 from hardwon.fix_history import Learned
 from hardwon.govern.redaction import redact_json
@@ -53,12 +56,14 @@ class Keeper:
     def __init__(self, memory: Memory, folder: Path, learned: Callable[[], Learned], version: Callable[[], object]) -> None:
         self.knowledge = KnowledgeBase()
         self._memory = memory
-        self._path = folder / KNOWLEDGE_BASE_NAME
+        self._path = (folder / KNOWLEDGE_BASE_NAME).resolve()  # a link to it stays one
+        self._written = folder / f".{KNOWLEDGE_BASE_NAME}.written"
         self._learned, self._version = learned, version
         self._guard = threading.RLock()
         self._saved: Said = {}
         self._given: Said = {}
         self._seen: object = None
+        self._in_files: tuple[object, set[str]] = (None, set())
 
     def refresh(self) -> KnowledgeBase:
         """The knowledge base, with what was learned and what others saved since."""
@@ -66,6 +71,7 @@ class Keeper:
             seen = self._version()
             if seen is None or seen != self._seen:
                 self._bring_up_to_date()
+                self._clear_files()
                 self._seen = seen
             return self.knowledge
 
@@ -97,6 +103,7 @@ class Keeper:
     def save(self) -> None:
         """Keeps what was added, and writes the file. What cannot be kept raises, and everything stays as it is."""
         with self._guard, locked(self._path) as held:
+            self.knowledge.shape()
             check(self.knowledge.added(said(self.knowledge)))
             added = self._bring_up_to_date()
             edited = self._edits(held)
@@ -111,12 +118,21 @@ class Keeper:
             self._seen = None  # this very save changed the memory
 
     def take_in_edits(self) -> None:
-        """What people changed in the file since it was written."""
+        """What people changed in the file since it was written. Where nobody did, but the memory may know less than the file
+        says, the file is looked through."""
         if self._is_edited():
             try:
                 self.save()
             except InvalidInputError as error:
                 _warn(f"{self._path} was edited and left as it is, for it cannot be kept: {error}")
+        elif self._may_say_too_much():
+            self.refresh()
+            with suppress(OSError):
+                os.utime(self._written)
+
+    def exported(self) -> dict[str, Any]:
+        """A copy to hand on. The dict itself holds what callers put in, and that may be a secret."""
+        return _without_secrets(self.refresh().snapshot())
 
     def _keep(self, added: Said) -> Said:
         own, _ = self._kept()
@@ -145,12 +161,45 @@ class Keeper:
 
     # --- the file -------------------------------------------------------------------------------------------------------
 
-    @property
-    def _written(self) -> Path:
-        return self._path.with_name(f".{KNOWLEDGE_BASE_NAME}.written")
+    def _may_say_too_much(self) -> bool:
+        """Whether the memory was written to after the files. A file's time is not exact."""
+        written = _stamp(self._written)
+        database = (_stamp(Path(f"{self._memory.location}{suffix}")) for suffix in ("", "-wal"))
+        newest_ns = max((stamp[0] for stamp in database if stamp and stamp[1]), default=0)  # an empty log is our own
+        return written is not None and newest_ns + limits.FILE_TIME_UNSURE_NS > written[0]
+
+    def _clear_files(self) -> None:
+        """Where they have a text that the memory has no longer (it was forgotten, say), they are written again, with what was
+        saved. What somebody edited is taken in first, when the memory is next opened or saved."""
+        everything = {**self._given, **self._saved}
+        if self._texts_in_files() <= wording(everything):
+            return
+        # Some of what was learned may stand in the files without its secrets.
+        if self._texts_in_files() <= wording(said(_without_secrets(knowledge_of(everything)))):
+            return
+        try:
+            with locked(self._path) as held:
+                content = held.read()
+                if content is None:
+                    files.remove(self._written)
+                elif _digest(content) in self._last_written()[0]:
+                    self._write(held, everything)
+        except HardwonError as error:
+            _warn(f"{self._path} may hold texts that the memory does not have any more: {error}")
+
+    def _texts_in_files(self) -> set[str]:
+        stamps = _stamp(self._path), _stamp(self._written)
+        if stamps != self._in_files[0] or stamps[1] is None:
+            before = self._last_written()[1]
+            told = (_parsed(_content(self._path) or b"") or {}) if before else {}
+            self._in_files = stamps, wording(said(before)) | wording(said(told))
+        return self._in_files[1]
 
     def _is_edited(self) -> bool:
         """Whether the file is there and not as we wrote it."""
+        if files.exists(self._path) and not self._path.is_file():
+            _warn(f"{self._path} is no regular file and was left as it is: move it away, or the knowledge base cannot be saved")
+            return False
         content = _content(self._path)
         if content is None or _digest(content) in self._last_written()[0]:
             return False
@@ -183,7 +232,7 @@ class Keeper:
         before = held.read()
         # Before the file itself: between the two it is what it was, which is no edit either.
         digests = [_digest(content), *([] if before is None else [_digest(before)])]
-        files.remove(*self._path.parent.glob(f".{self._written.name}.*.part"))  # of somebody who was killed
+        files.remove(*self._written.parent.glob(f".{self._written.name}.*.part"))  # of somebody who was killed
         with files.writing_atomically(self._written) as file:
             file.write(json.dumps({"digests": digests, _KEY: whole}, ensure_ascii=False).encode())
         held.write(content)
@@ -210,10 +259,17 @@ def _without_secrets(knowledge: dict[str, Any]) -> dict[str, Any]:
 
 def _content(path: Path) -> bytes | None:
     try:
-        with path.open("rb") as file:
-            return file.read(limits.KNOWLEDGE_FILE_BYTES_MAX)
+        return files.read_regular(path, limits.KNOWLEDGE_FILE_BYTES_MAX)
+    except (OSError, PlaceError):
+        return None
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
     except OSError:
         return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _parsed(content: bytes) -> dict[str, Any] | None:

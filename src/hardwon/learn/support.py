@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from hardwon import limits
 from hardwon.learn.adopted import Claim
 from hardwon.learn.confidence import age_weight
 from hardwon.learn.lessons import DAY_US, LEVELS, MILLIONTHS, Tally
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -118,6 +121,28 @@ class Support:
             weight = age_weight(claim.at_us // DAY_US, today)
             claimed[claim.author] = max(claimed.get(claim.author, 0.0), weight)
         return sum(claimed.values()) + sum(tally.times * age_weight(tally.day, today) for tally in self.tallies)
+
+
+def shared_out(things: Iterable[T], source: Callable[[T], str | None], places: int, sources: int) -> Iterator[T]:
+    """In their order, but without what is more from one source alone than its share of the places; all of it where no other
+    source has anything to say. `source` is None for what several say, or somebody vouches for. Of so many `sources` in all:
+    when each has its share, nothing is looked for any longer."""
+    most = max(1, int(limits.SOURCE_SHARE_MAX * places))
+    told: dict[str | None, int] = {}
+    more: list[T] = []
+    served = 0
+    for each in things:
+        name = source(each)
+        told[name] = told.get(name, 0) + 1
+        served += name is not None and told[name] == most
+        if name is None or told[name] <= most:
+            yield each
+        else:
+            more.append(each)
+        if served == sources:
+            break
+    if len(told) == 1:
+        yield from more
 
 
 def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> dict[str, Support]:

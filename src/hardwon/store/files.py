@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -82,7 +83,11 @@ def publish(temporary: Path, path: Path) -> None:
 
 @contextmanager
 def writing_atomically(path: Path) -> Iterator[BinaryIO]:
-    """A file that replaces `path` when the block ends well, and leaves what was there when it does not."""
+    """A file that replaces `path` when the block ends well, and leaves what was there when it does not.
+
+    A link stays one: the file that it leads to is replaced. What is there and no regular file (a device, a pipe, a folder) is
+    refused: a file in its place would break whoever uses it."""
+    path = replaceable(path)
     temporary = temporary_beside(path)
     try:
         make_folder(path.parent)
@@ -96,6 +101,32 @@ def writing_atomically(path: Path) -> Iterator[BinaryIO]:
         raise disk_error(error, path) from error
     finally:
         remove(temporary)
+
+
+def replaceable(path: Path) -> Path:
+    """The file that a name leads to, through links, where there is none yet or a regular one."""
+    try:
+        target = path.resolve()
+        if not stat.S_ISREG(target.stat().st_mode):
+            raise PlaceError(f"{path} is there and no regular file: it was left as it is, choose another name")
+    except FileNotFoundError:
+        pass
+    except (OSError, RuntimeError) as error:
+        raise PlaceError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
+    return target
+
+
+def read_regular(path: Path, bytes_max: int) -> bytes:
+    """The first bytes of a file. PlaceError where it is no regular one: a pipe would keep us waiting for good."""
+    _refuse_irregular(path, path.stat().st_mode)
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        _refuse_irregular(path, os.fstat(file.fileno()).st_mode)  # somebody may have put another in its place
+        return file.read(bytes_max)
+
+
+def _refuse_irregular(path: Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise PlaceError(f"{path} is no regular file and was left as it is: move it away, or choose another place")
 
 
 def disk_error(error: OSError, path: Path) -> PlaceError | FullError:

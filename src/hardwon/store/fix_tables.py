@@ -24,6 +24,8 @@ from hardwon.fields import from_us
 from hardwon.learn.canonical import canonical
 from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.lessons import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
+from hardwon.learn.support import shared_out
+from hardwon.model import VOUCHED_STATUSES
 from hardwon.store import tallies
 from hardwon.store.contract import Stored
 from hardwon.store.packing import is_packed, plain_body
@@ -34,6 +36,7 @@ COLUMNS: Final = ", ".join(FixRow._fields)
 COUNTED_KINDS: Final = "('fix', 'cleaned')"
 _BATCH_RECORDS: Final = 1_000
 _WORDED_FROM: Final = 20  # strategies whose words are looked for; of some none may be left
+_SOURCES_FROM: Final = 50  # fixes by which a strategy's authors are known
 _TABLES: Final = ("fix_history", "issue_patterns", "model_characteristics", "fix_count")
 _FRESH: Final = "temp.fresh_"
 
@@ -80,6 +83,7 @@ class FixTables:
         self._run = connection.execute
         self._prefix = prefix
         self._words: dict[str, tuple[list[str], str] | None] = {}
+        self._sources: dict[str, str | None] = {}
 
     # --- keeping them current -----------------------------------------------------------------------------------------
 
@@ -309,13 +313,49 @@ class FixTables:
     def _worded(self, scope: str, key: str) -> list[CountedStrategy]:
         return self._in_words(self._top(scope, key, _WORDED_FROM))
 
+    def _shared_out(self, scope: str, key: str, *, failed: bool = False) -> list[CountedStrategy]:
+        """The same, or what never worked, no author having more than its share of the places."""
+        authors = self._authors_of(scope, key)
+        most = limits.SHARED_OUT_OF_MAX if authors > 1 else _WORDED_FROM
+        found: Iterable[tuple[str, int, int]]
+        found = self._never_worked(key, most) if failed else self._top(scope, key, most)
+        if authors > 1:
+            found = shared_out(found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors)
+        return self._in_words(found)
+
+    def _authors_of(self, scope: str, key: str) -> int:
+        """How many have something to say of it."""
+        sql = (
+            f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' AND scope = ? AND key = ? "
+            "AND author NOT IN (SELECT author FROM main.fix_left_out)"
+        )
+        found: int = self._run(sql, (f"fix.{scope}", key)).get
+        return found
+
+    def _only_source(self, strategy: str) -> str | None:
+        """Who alone did this, by the newest fixes that did; None where there are several, or somebody vouches for one."""
+        if strategy not in self._sources:
+            sql = (
+                "SELECT r.author, r.status FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
+                f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND k.key = ? AND r.kind IN {COUNTED_KINDS} "
+                "AND r.status <> 'archived' AND r.author NOT IN (SELECT author FROM main.fix_left_out) "
+                f"ORDER BY k.seq DESC LIMIT {_SOURCES_FROM}"
+            )
+            found = self._run(sql, (same_strategy_key(strategy),)).fetchall()
+            authors = {str(author) for author, _ in found}
+            alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
+            self._sources[strategy] = authors.pop() if alone else None
+        return self._sources[strategy]
+
     def _in_words(self, found: Iterable[tuple[str, int, int]]) -> list[CountedStrategy]:
         worded: list[CountedStrategy] = []
         for strategy, attempts, verified in found:
             words = self._words_of(strategy)
             text = strategy_text(*words) if words else ""
-            if text and len(worded) < limits.FIXES_LISTED_MAX:
+            if text:
                 worded.append(CountedStrategy(text, attempts, verified))
+            if len(worded) == limits.FIXES_LISTED_MAX:
+                break
         return worded
 
     def _words_of(self, strategy: str) -> tuple[list[str], str] | None:
@@ -364,9 +404,9 @@ class FixTables:
             f"pattern_name LIMIT {limits.KNOWN_NAMES_MAX}"
         )
         return Learned(
-            strategies={name: found for name in types if (found := self._worded("type", name))},
-            failures={name: found for name in types if (found := self._in_words(self._never_worked(name, _WORDED_FROM)))},
-            tips={name: found for name in models if (found := self._worded("model", name))},
+            strategies={name: found for name in types if (found := self._shared_out("type", name))},
+            failures={name: found for name in types if (found := self._shared_out("type", name, failed=True))},
+            tips={name: found for name in models if (found := self._shared_out("model", name))},
             issues={name: self._issues_of(name) for name in models},
             patterns=[PatternRow(*row) for row in patterns],
         )

@@ -8,6 +8,7 @@ old one open finds the new one's log under the name that it knows, and writes it
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -177,32 +178,6 @@ def is_ours(path: Path) -> bool:
     return header.is_sqlite and header.application_id == APPLICATION_ID
 
 
-def is_fix_history(path: Path) -> bool:
-    """Whether this is an older fix history. DamagedError, PlaceError or BusyError where that cannot be found out."""
-    if not path.is_file() or not _Header.of(path).is_sqlite or is_ours(path):
-        return False
-    with _reading(path) as history:
-        return history.has_fixes()
-
-
-def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Every attempt of an older fix history, by id, as of one instant."""
-    with opened(path) as history:
-        yield from history.rows()
-
-
-def count(path: Path) -> int:
-    """How many attempts an older fix history has."""
-    with opened(path) as history:
-        return history.count()
-
-
-def aggregates(path: Path) -> dict[str, list[LegacyRow]]:
-    """What an older fix history had added up."""
-    with opened(path) as history:
-        return history.aggregates()
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[FixHistory]:
     """An older fix history, to be read. What is none, or is not sound, is refused."""
@@ -355,6 +330,26 @@ def claim(path: Path) -> Iterator[Claimed]:
         claimed = Claimed(path, connection, written_us)
         claimed.refuse_what_it_is_not()
         yield claimed
+
+
+def remove_empty(path: Path) -> None:
+    """Takes away a regular file of 0 bytes without a log or journal beside it. Its lock is held meanwhile, so that nobody is
+    just beginning to write to it."""
+    if not _is_empty(path) or any(map(files.exists, companions(path)[:2])):
+        return
+    with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        be_patient(connection)
+        connection.execute("BEGIN EXCLUSIVE")  # the journal that is there now is ours
+        if _is_empty(path) and not files.exists(_beside(path, "-wal")):
+            path.unlink()
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        found = path.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0
 
 
 def play_back(path: Path) -> None:
