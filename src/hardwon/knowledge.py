@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError
@@ -20,7 +20,6 @@ from hardwon.learn.compare import Scored
 from hardwon.learn.confidence import FixCounts, Odds, Share, Shares, fix_odds, tool_odds
 from hardwon.learn.consolidation import merged_items
 from hardwon.learn.failures import error_core, failure_hash
-from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, days_between, issue_trends
 from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, adopted_key, rule_key, signature_keys
 from hardwon.learn.patterns import (
     Did,
@@ -82,6 +81,9 @@ from hardwon.recall.filters import Filters
 from hardwon.reports import SimilarIssues
 from hardwon.store.contract import Cursor, Daily, Found, Store, Stored
 from hardwon.store.rows import record_of
+
+if TYPE_CHECKING:
+    from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
 
 T = TypeVar("T")
 
@@ -360,17 +362,23 @@ class Knowledge:
     def fix_totals(self) -> FixTotals:
         whole = self._shares("fix", "").whole
         models, types = (self._store.distinct_keys(self._project, scope) for scope in ("fix.model", "fix.type"))
+        from hardwon.learn.fix_reports import FixTotals  # importing takes its time, and few ask
+
         return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
 
     def fix_days(self, days: int) -> list[FixDay]:
         """From the first day with an attempt inside the window to today."""
         counts = self._days_of("fix", 1, days).get("", {})
+        from hardwon.learn.fix_reports import days_between
+
         return list(days_between(counts, min(counts), self.today)) if counts else []
 
     def fix_trends(self, days: int) -> list[IssueTrend]:
         """Over the same days as `fix_days`, whatever came up first."""
         by_type = self._days_of("fix.type", limits.ISSUE_TYPES_TESTED_MAX, days)
         first = min((min(counts) for counts in self._days_of("fix", 1, days).values()), default=self.today)
+        from hardwon.learn.fix_reports import days_between, issue_trends
+
         return issue_trends({name: days_between(counts, first, self.today) for name, counts in by_type.items()})
 
     def _days_of(self, scope: str, keys_max: int, days: int) -> dict[str, dict[int, tuple[int, ...]]]:
@@ -391,15 +399,21 @@ class Knowledge:
         return [self._fix_cell(*cell) for cell in most]
 
     def _fix_cell(self, model: str, issue_type: str) -> FixCell:
+        from hardwon.learn.fix_reports import FixCell
+
         odds = self.fix_odds(None, model, issue_type, None)
         return FixCell(model, issue_type, odds.attempts, odds.applied, odds.verified, odds.p_success)
 
     def fixers(self) -> list[FixerRecord]:
         """Those with the most attempts, in that order."""
+        from hardwon.learn import fix_reports
+
         found = []
         for _, fixer, _ in self._store.totals(self._project, "fix", limits.FIXERS_SHOWN_MAX):
             odds = self.fix_odds(None, None, None, fixer)
-            found.append(FixerRecord(fixer, odds.attempts, odds.applied, odds.verified, odds.p_success, odds.interval))
+            found.append(
+                fix_reports.FixerRecord(fixer, odds.attempts, odds.applied, odds.verified, odds.p_success, odds.interval)
+            )
         return found
 
     def fixes_since(self, since: datetime) -> int:

@@ -21,9 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, Unpack
 from uuid import UUID
 
-from hardwon import checking, consolidating, intake, limits, moving, tidying
-from hardwon.believing import Then, links_of
-from hardwon.checking import Watch
+from hardwon import consolidating, intake, limits, moving
 from hardwon.errors import (
     ConflictError,
     DamagedError,
@@ -38,12 +36,10 @@ from hardwon.fields import ABSENT, TIME_US_MAX, from_us, new_id, now, to_us
 from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.govern.lifecycle import check_transition, effective_validation
 from hardwon.govern.redaction import redact, redact_json
-from hardwon.govern.retention import Retention
 from hardwon.govern.trust import check_claim, proved_itself
 from hardwon.intake import Envelope
 from hardwon.knowledge import Knowledge
 from hardwon.learn.confidence import Odds
-from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
 from hardwon.learn.lessons import DAY_US
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
 from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory
@@ -76,7 +72,6 @@ from hardwon.model import (
     Verifier,
 )
 from hardwon.outside import embedders
-from hardwon.outside.checkout import Checkout
 from hardwon.outside.embedders import Embedder
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
 from hardwon.outside.llm import ChatModel, Llm
@@ -113,12 +108,16 @@ from hardwon.store.tree_index import Tree, TreeIndex
 from hardwon.upkeep import batches, bring_back, derive_again, happen, really_conflicting, refresh_status
 
 if TYPE_CHECKING:
+    from hardwon.checking import Watch
     from hardwon.feedback import RanTest, TestFeedback
     from hardwon.fix_history import FixHistory
     from hardwon.learn.compare import Comparison
+    from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
     from hardwon.mirroring import Mirror, Planting
+    from hardwon.outside.checkout import Checkout
     from hardwon.outside.git import Commit
     from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection
+    from hardwon.tidying import Tidy
 
 _log = logging.getLogger("hardwon")
 
@@ -180,7 +179,7 @@ class Memory:
         root = repository_root(here)
         self._repository = Repository(root) if root else None
         self._checkout = _checkout_of(self._repository, here, found.path)
-        self._watch = Watch(self._checkout) if staleness and self._checkout else None
+        self._watch = _watch_over(self._checkout) if staleness and self._checkout else None
         self._store: Store = SqliteStore(found.path, busy_timeout_ms=busy_timeout_ms)
         self._mirror: Mirror | None = None
         self._open_tree()
@@ -445,7 +444,9 @@ class Memory:
         if changes:
             record = record.altered(metadata=metadata.altered(**changes))
         if head is not NO_HEAD and self._checkout:
-            record = checking.with_files_found(record, self._checkout)
+            from hardwon.checking import with_files_found  # only inside a checkout
+
+            record = with_files_found(record, self._checkout)
         return without_secrets(record)
 
     def _append(self, writer: Writer, records: Sequence[Record], given: Sequence[Record] = ()) -> list[Planting]:
@@ -553,11 +554,15 @@ class Memory:
         """The record as it stands now, or as it stood then; None where there is, or was, no such record."""
         stored = self._store.get(self.project, intake.record_id(record_id))
         if stored and as_of is not None:
+            from hardwon.believing import Then  # few look back
+
             stored = Then(self._store, self.project, intake.moment("as_of", as_of)).record(stored)
         return record_of(stored) if stored else None
 
     def links(self, record_id: str | UUID) -> Links:
         """What replaced a record, what it replaced, and what contradicts it."""
+        from hardwon.believing import links_of
+
         return links_of(self._store, self.project, intake.record_id(record_id))
 
     def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
@@ -596,6 +601,8 @@ class Memory:
         embed = self._embed_query if self._embedder else None
         last = from_us(min(to_us(at) + 1, TIME_US_MAX))
         asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
+        from hardwon.believing import Then
+
         recaller = Recaller(self._store, self.project, known, embed)
         return recaller.recall(query, k, asked, Then(self._store, self.project, at))
 
@@ -978,6 +985,9 @@ class Memory:
         usual = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
         succeeded_us = self._days_ago("successes_days", usual if successes_days is None else successes_days)
         decision = self._prepare(consolidating.decide("cleanup", self._clock(), by))
+        from hardwon import tidying  # few make room
+        from hardwon.govern.retention import Retention
+
         return tidying.clean_up(self._tidy(progress), Retention(failed_us, succeeded_us), decision, dry_run=dry_run)
 
     def compress(
@@ -992,14 +1002,20 @@ class Memory:
         summaries; `get` reads them whole, `undo` unpacks them. All or nothing."""
         before_us = self._days_ago("older_than_days", older_than_days)
         decision = self._prepare(consolidating.decide("compress", self._clock(), by))
+        from hardwon import tidying
+
         return tidying.compress(self._tidy(progress), before_us, decision, dry_run=dry_run)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
         """Makes the file as small as it can be. What left the history by a cleanup is gone for good; what it taught stays."""
+        from hardwon import tidying
+
         return tidying.compact(self._store, self.project, progress)
 
-    def _tidy(self, progress: Progress | None) -> tidying.Tidy:
-        return tidying.Tidy(self._store, self.project, self._decide, progress)
+    def _tidy(self, progress: Progress | None) -> Tidy:
+        from hardwon.tidying import Tidy
+
+        return Tidy(self._store, self.project, self._decide, progress)
 
     def _decide(self, writer: Writer, decision: Decision) -> None:
         self._append(writer, [decision])
@@ -1055,7 +1071,9 @@ class Memory:
         checkout = _checkout_of(Repository(root), asked, Path(self.location)) if root else None
         if checkout is None:
             raise InvalidInputError.one("repo", str(repo), "a folder inside a git checkout")
-        watch = Watch(checkout, thorough=True)
+        from hardwon import checking
+
+        watch = checking.Watch(checkout, thorough=True)
         report = checking.check_stale(self._store, self.project, watch, self._clock, by, dry_run, progress)
         if self._mirror and (report.archived or report.restored) and not dry_run:
             self._mirror.follow(restored=True)
@@ -1317,7 +1335,15 @@ def _checkout_of(repository: Repository | None, folder: Path, memory_file: Path)
     if repository is None or not repository.has_files:
         return None
     own_folder = memory_file.parent if memory_file.name in (place.FILE_NAME, place.FIX_HISTORY_FILE_NAME) else None
+    from hardwon.outside.checkout import Checkout  # only inside a checkout
+
     return Checkout(repository, folder, memory_file, own_folder)
+
+
+def _watch_over(checkout: Checkout) -> Watch:
+    from hardwon.checking import Watch
+
+    return Watch(checkout)
 
 
 def _tree_of(writer: Writer, project: str) -> TreeIndex:

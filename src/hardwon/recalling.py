@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hardwon import fixing, limits
-from hardwon.believing import Then
 from hardwon.govern.staleness import StaleFile
 from hardwon.knowledge import Knowledge, readable
 from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by, outlook, same_action, worked
@@ -30,6 +29,9 @@ from hardwon.recall.rank import RELEVANT_FROM, Candidate, Ranked, lowered, rank
 from hardwon.recall.terms import query_terms
 from hardwon.recall.tokens import cut_to_tokens
 from hardwon.store.contract import Found, Store
+
+if TYPE_CHECKING:
+    from hardwon.believing import Then
 
 CANDIDATES: Final = 40
 """Records that are looked at for one answer, the best by their text. Twice as many change nothing, half as many lose some."""
