@@ -30,10 +30,11 @@ bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
 	$(BIN)/python benchmarks/staleness.py
 	$(BIN)/python benchmarks/tree.py
 	$(BIN)/python benchmarks/episodes.py
+	$(BIN)/python benchmarks/fixes.py
 
 torture: $(VENV)/.installed-dev  ## The long crash and contention runs (about half an hour)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
-	    tests/test_tree.py tests/test_training_memory_file.py
+	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py
 
 lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
