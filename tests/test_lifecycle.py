@@ -34,6 +34,7 @@ class Known:
     helped: int = 0
     hindered: int = 0
     replaced_by: str | None = None
+    confirmed: bool = False
     votes: dict[str, list[int]] = field(default_factory=dict)
 
 
@@ -59,9 +60,10 @@ class Lifecycle(RuleBasedStateMachine):
 
     def _publish_if_due(self, record: str) -> None:
         known = self.model[record]
-        helped = known.helped + sum(min(votes[0], 3) for votes in known.votes.values())
-        hindered = known.hindered + sum(min(votes[1], 3) for votes in known.votes.values())
-        if known.status == "verified" and helped >= 3 and helped > hindered:
+        others = [votes for who, votes in known.votes.items() if who != known.author]
+        helped = known.helped + sum(min(votes[0], 3) for votes in others)
+        hindered = known.hindered + sum(min(votes[1], 3) for votes in others)
+        if known.status == "verified" and known.confirmed and helped >= 3 and helped > hindered:
             known.status = "published"
 
     # --- what can happen ------------------------------------------------------------------------------------------------
@@ -110,14 +112,16 @@ class Lifecycle(RuleBasedStateMachine):
         known.status = to
         assert changed.metadata.validation.status == to
         if to == "verified":
+            known.confirmed = True
             assert changed.metadata.validation.verified_by == by
 
     @rule(record=records, helped=st.booleans(), by=st.sampled_from(["ann", "bob", "eve"]))
     def credit(self, record: str, helped: bool, by: str) -> None:
         self.memory.credit(record, helped, by)
         known = self.model[record]
-        known.helped += helped
-        known.hindered += not helped
+        if by != known.author:
+            known.helped += helped
+            known.hindered += not helped
         self._publish_if_due(record)
 
     @rule(record=records, reward=st.sampled_from([0.0, 1.0]), by=st.sampled_from(["ann", "bob", "eve"]))
@@ -209,6 +213,29 @@ def test_publishing_can_be_switched_off(tmp_path: Path) -> None:
         assert memory.get(fact.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
     with pytest.raises(InvalidInputError, match="publish_after"):
         Memory(tmp_path, publish_after=-1)
+
+
+def test_nobody_publishes_alone_what_he_says_himself(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        claimed = Fact(
+            content="The build needs Node 20.",
+            fact_type="observation",
+            metadata=Metadata(
+                source=Source(type="test_result", author="eve"),
+                validation=Validation(status="verified", verified_by="test_runner"),
+            ),
+        )
+        memory.add(claimed)
+        for _ in range(5):
+            memory.credit(claimed.id, True, by="eve")
+            memory.record_trajectory("t", [], 1.0, recalled=[claimed.id], author="eve")
+            memory.credit(claimed.id, True, by="ann")
+        assert memory.get(claimed.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
+        own = memory.record_fact("The tests need Redis.", "observation", author="eve")
+        memory.verify(own.id, "test_runner")
+        for _ in range(5):
+            memory.credit(own.id, True, by="eve")
+        assert memory.get(own.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
 
 
 def test_a_published_record_says_why(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from hardwon.govern.lifecycle import credits_of, effective_validation
 from hardwon.model import VOUCHED_STATUSES, Decision, Event, Status, Validation
 from hardwon.reports import Links
 from hardwon.store.contract import Found, Store, Stored
-from hardwon.store.rows import original_of, record_of
+from hardwon.store.rows import original_of, record_of, restored
 
 
 class Then:
     """A project as it was at a time. Records carry the time at which something was found out; one that was loaded later was
-    not here yet. What was forgotten since is gone from then as well."""
+    not here yet. What was forgotten since is gone from then as well, and fixes that left the history since are not searched."""
 
     def __init__(self, store: Store, project: str, at: datetime) -> None:
         self._store, self._project = store, project
@@ -38,8 +38,9 @@ class Then:
         return found._replace(stored=stored, status=validation.status, helped=stored.helped, hindered=stored.hindered)
 
     def record(self, stored: Stored) -> Stored | None:
-        """The same for a record that was asked for by its id, whatever its status."""
-        return self._stored(stored)[0]
+        """The same for a record that was asked for by its id, whatever its status. A fix that left the history since is whole,
+        as long as it can be brought back."""
+        return self._stored(restored(stored) or stored)[0]
 
     def _stored(self, stored: Stored) -> tuple[Stored | None, Validation | None]:
         events = self._store.events_of(self._project, stored.id)

@@ -36,7 +36,7 @@ from hardwon.fields import ABSENT, TIME_US_MAX, from_us, new_id, now, to_us
 from hardwon.govern.cleaning import clean_event, without_secrets
 from hardwon.govern.lifecycle import check_transition, effective_validation
 from hardwon.govern.redaction import redact, redact_json
-from hardwon.govern.trust import check_claim, proved_itself
+from hardwon.govern.trust import check_claim, credits_of_others, proved_itself, was_confirmed
 from hardwon.intake import Envelope
 from hardwon.knowledge import Knowledge
 from hardwon.learn.confidence import Odds
@@ -729,8 +729,14 @@ class Memory:
             stored = writer.get(self.project, record_id) if self._publish_after else None
             if not stored or stored.kind in INTERNAL_KINDS:
                 continue
-            status = record_of(stored).metadata.validation.status
-            helped, hindered = writer.credits(self.project, record_id) if status == "verified" else (0, 0)
+            record = record_of(stored)
+            status, author = record.metadata.validation.status, record.metadata.source.author
+            events = writer.events_of(self.project, record_id) if status == "verified" else []
+            if not was_confirmed(events):  # what it says of itself is no confirmation
+                continue
+            helped, hindered = credits_of_others(events, author)
+            more, less = writer.votes(self.project, record_id, author)
+            helped, hindered = helped + more, hindered + less
             if proved_itself(status, helped, hindered, self._publish_after):
                 at, why = self._clock(), f"credited {helped} times"
                 event = Event(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hardwon.errors import InvalidInputError
-from hardwon.model import Metadata, SourceType, Status, Verifier
+from hardwon.model import Event, Metadata, SourceType, Status, Verifier
 
 MAY_CLAIM_VERIFIED: Final[Mapping[SourceType, Verifier]] = {
     "test_result": "test_runner",
@@ -34,6 +34,17 @@ def check_claim(metadata: Metadata) -> None:
             validation.status,
             f"when a record is written: hypothesis or archived; {allowed}. Later verify() and publish() change it",
         )
+
+
+def was_confirmed(events: Iterable[Event]) -> bool:
+    """Whether somebody, or a test, vouched for a record after it was written."""
+    return any(event.kind == "status" and event.status == "verified" for event in events)
+
+
+def credits_of_others(events: Iterable[Event], author: str) -> tuple[int, int]:
+    """How often a record helped, and did not, as others than its own author say."""
+    said = [event.helped for event in events if event.kind == "credited" and event.by != author]
+    return said.count(True), said.count(False)
 
 
 def proved_itself(status: Status, helped: int, hindered: int, needed: int) -> bool:

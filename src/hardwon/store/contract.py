@@ -189,8 +189,9 @@ class Writer(ABC):
         """The record's events by (time, id); an empty list where there are none."""
 
     @abstractmethod
-    def credits(self, project: str, record_id: str) -> tuple[int, int]:
-        """How often a record helped, and how often it did not: as was credited, and as attempts turned out that recalled it."""
+    def votes(self, project: str, record_id: str, besides: str) -> tuple[int, int]:
+        """How many attempts that recalled a record turned out well, and badly: of every author but one, and no more than three
+        of each."""
 
     @abstractmethod
     def set_standing(

@@ -763,13 +763,14 @@ class SqliteWriter(Writer):
     def events_of(self, project: str, record_id: str) -> list[Event]:
         return _events_of(self._connection, project, record_id)
 
-    def credits(self, project: str, record_id: str) -> tuple[int, int]:
+    def votes(self, project: str, record_id: str, besides: str) -> tuple[int, int]:
         sql = (
-            f"SELECT r.helped + {_votes('level1')}, r.hindered + {_votes('level0')} FROM record r "
-            "WHERE r.project_id = ? AND r.id = ?"
+            "SELECT coalesce(sum(min(good, 3)), 0), coalesce(sum(min(bad, 3)), 0) FROM ("
+            "SELECT sum(level1) AS good, sum(level0) AS bad FROM tally WHERE project_id = ?1 AND scope = 'credit' AND key = ?2 "
+            f"AND author <> ?3 AND {tallies.TRUSTED_AUTHORS} GROUP BY author)"
         )
-        helped, hindered = self._connection.execute(sql, (project, record_id)).get or (0, 0)
-        return helped, hindered
+        good, bad = self._connection.execute(sql, (project, record_id, besides)).get
+        return good, bad
 
     def set_standing(
         self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
