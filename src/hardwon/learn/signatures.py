@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from hardwon.errors import InvalidInputError
@@ -12,6 +13,7 @@ from hardwon.learn.canonical import canonical, key_of
 from hardwon.model import Issue
 
 _PROMPT_CHARS: Final = 50
+_REMEMBERED_CHARS: Final = 2_000  # of a prompt: a thousand of them take little room
 _LENGTH_BUCKETS: Final = (0, 32, 128, 512, 2_048, 8_192)  # a few hundred characters more or less are the same answer
 _VARIANT: Final = re.compile(
     r"[-_.](?:v?\d+(?:\.\d+)?[bm]|v\d+(?:\.\d+)*|\d+x\d+b|latest|instruct|chat|preview|base|it|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d(?:_\w+)?"
@@ -19,6 +21,7 @@ _VARIANT: Final = re.compile(
 )
 
 
+@lru_cache(maxsize=1_024)
 def model_family(name: str) -> str:
     """`Qwen/Qwen2.5-7B-Instruct` and `qwen2.5:7b` are both `qwen2.5`: without maker, tag, size, date and packaging."""
     family = " ".join(name.casefold().split()).rsplit("/", 1)[-1].split(":", 1)[0]
@@ -33,11 +36,16 @@ def generate_issue_signature(issue: Issue | Mapping[str, Any]) -> str:
     """16 hex characters that are the same for the same kind of issue: its type, the model's family, how the prompt begins
     and how long the response was, roughly. Case, white space and missing keys make no difference."""
     given = _fields(issue)
-    prompt = " ".join(canonical(_text(given, "test_prompt"))[:_PROMPT_CHARS].split())
-    length = len(_text(given, "actual_response").strip())
+    prompt, length = _text(given, "test_prompt"), len(_text(given, "actual_response").strip())
     bucket = sum(length > bound for bound in _LENGTH_BUCKETS)
-    issue_type = canonical(_text(given, "issue_type")) or "custom"
-    return key_of("issue", issue_type, model_family(_text(given, "model")), prompt, bucket)
+    sign = _signed if len(prompt) <= _REMEMBERED_CHARS else _signed.__wrapped__
+    return sign(_text(given, "issue_type"), _text(given, "model"), prompt, bucket)
+
+
+@lru_cache(maxsize=1_024)  # a record's signature is asked for several times, and the same issues come again
+def _signed(issue_type: str, model: str, prompt: str, bucket: int) -> str:
+    beginning = " ".join(canonical(prompt)[:_PROMPT_CHARS].split())
+    return key_of("issue", canonical(issue_type) or "custom", model_family(model), beginning, bucket)
 
 
 def fix_history_signature(issue: Issue | Mapping[str, Any]) -> str:

@@ -241,14 +241,13 @@ def daily(connection: apsw.Connection, project: str, scope: str, key: str, items
 def shares(
     connection: apsw.Connection, project: str, scope: str, key: str, today: int, items_max: int | None
 ) -> list[tuple[str, Share]]:
-    chosen = "" if items_max is None else f" AND {_most_counted_items(scope, _UNDER_KEY, '?6')}"
     weight = "pow(2.0, -max(0, ?4 - day) / ?5)"
     tried = "(level0 + level1 + level2)"
     sql = (
         f"SELECT item, sum{tried}, sum(level1 + level2), sum(level2), sum({tried} * {weight}), sum(level2 * {weight}) "
-        f"FROM tally WHERE {_UNDER_KEY}{chosen} GROUP BY item"
+        f"FROM tally WHERE {_UNDER_KEY} GROUP BY item ORDER BY 2 DESC, item LIMIT ?6"
     )
-    given = (project, scope, key, today, limits.HALF_LIFE_DAYS * 1.0, *(() if items_max is None else (items_max,)))
+    given = (project, scope, key, today, limits.HALF_LIFE_DAYS * 1.0, -1 if items_max is None else items_max)
     return [(item, Share(*figures)) for item, *figures in connection.execute(sql, given)]
 
 
