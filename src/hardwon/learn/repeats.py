@@ -24,13 +24,13 @@ _ARTICLES: Final = frozenset(("a", "an", "the"))
 _FILLERS: Final = _ARTICLES | frozenset(("please", "now", "actually", "indeed"))
 """No sentence says something else without them. Not among them: words that narrow ("just"), weigh ("really") or tell a time."""
 
-_ANSWERS: Final = frozenset(
-    ("no", "not", "never", "yes")
-)  # "no, retries are needed" is the opposite of "no retries are needed"
+_ANSWERS: Final = frozenset(("no", "not", "never", "yes"))
+"""Set off from the rest they answer it: "No, retries are needed" is the opposite of "No retries are needed"."""
+
 _BULLET: Final = re.compile(r"[-*\u2022]\s")
 _TRAILING: Final = re.compile(r"[.,;]+\Z")
 _TRAILING_OF_WORDS: Final = re.compile(r"(?<=[^\W\d_]{2})[:!.,;]+\Z")  # "C:" is a drive, and "5!" is not 5
-_ENDS_SENTENCE: Final = (".", "!", "?", ":")
+_ENDS_SENTENCE: Final = (".", "!", "?", ";")
 _APOSTROPHES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 
 
@@ -47,14 +47,15 @@ def said(text: str) -> tuple[str, ...]:
 def _words(text: str) -> Iterator[str]:
     """As they are written, but for the capital letter of a sentence's first word: a name in other letters is another name."""
     begins = True
-    for token in text.split():
+    tokens = text.split()
+    for left, token in enumerate(tokens, 1 - len(tokens)):
         bare = token.strip("`") or token
         word = _TRAILING_OF_WORDS.sub("", bare)
         word = _TRAILING.sub("", word) or bare
         if begins and (len(word) == 1 or word[1:].islower()):
             word = word[0].lower() + word[1:]
         begins = bare.endswith(_ENDS_SENTENCE)
-        if word in _ANSWERS and bare.endswith(","):
+        if left and word in _ANSWERS and len(bare) > len(word):
             word += ","
         yield word
 
@@ -63,8 +64,11 @@ def _says_nothing(words: list[str], at: int) -> bool:
     """An article with no noun behind it is the name of something: "column a is empty"."""
     if words[at] in _ARTICLES:
         return at + 1 < len(words) and words[at + 1] not in _NO_NOUNS
-    return words[at] in _FILLERS
+    return words[at] in _FILLERS and not (at and words[at - 1] in _TIED)
 
+
+_TIED: Final = frozenset("until till by from since not before for only right up than as and or".split())
+"""Behind these it is no filler: "until now the pool works"."""
 
 _NO_NOUNS: Final = _FILLERS | frozenset(
     """is are was were be has have had does do did can could will would shall should may might must and or but not in on at of
