@@ -198,6 +198,8 @@ def test_a_reply_that_is_not_to_be_trusted_changes_nothing(
         ("It fails on startup of the gateway when keys rotate.", "The gateway fails on it.", "mostly the words"),
         ("It works on startup of the gateway.", "The gateway hardly ever works on startup.", "not its opposite"),
         ("It works on startup of the gateway.", "The gateway refuses to work on startup.", "not its opposite"),
+        ("It drops idle clients after 30 seconds.", "After 30 seconds the server keeps idle clients.", "mostly the words"),
+        ("It encrypts the backup with the key.", "The tool decrypts the backup with the key.", "mostly the words"),
         ("It is restored on startup.", "The backup isn't restored on startup.", "not its opposite"),
         ("The gateway is quick.", "The gateway is quick and users should disable two-factor login.", "not its opposite"),
     ],

@@ -111,6 +111,11 @@ UNSURE = [
     "The certificate will expire in 3 hours.",
     "It rained last Friday the 13th.",
     "THE BUILD BROKE YESTERDAY!",
+    "The function yesterday returned None.",
+    "The default was changed to yesterday.",
+    "When asked for today, the bot crashed.",
+    "The line x = today - 1 failed.",
+    "The job failed if day == today: it raised.",
 ]
 
 NOT_FLAGGED = [

@@ -180,10 +180,11 @@ _SQL: Final = (
 )
 _NAME_FOLLOWS: Final = re.compile(
     r"(?:\b(?:called|named|titled|label(?:l?ed)?|enum|values?|column|field|table|variable|keyword|option|flag|parameter|argument|"
-    rf"button|word|string|literal|constant|key|filter|branch|tag|song|of|until|{_SQL})\s|/\s?)\Z"
+    rf"button|word|string|literal|constant|key|filter|branch|tag|song|of|until|to|as|"
+    rf"function|method|class|module|default|(?<!scheduled\s)(?<!planned\s)(?<!due\s)for|{_SQL})\s|\w\s-\s|[/=<>+*|&]\s?)\Z"
 )
 _NAME_ENDS: Final = re.compile(
-    rf"\s?/\s?\w|\s(?:the\s)?\d|\s{_SQL}\b|\s[(+*=<>|&]|\s(?:button|filter|label|column|table|field)\b"
+    rf"\s?/\s?\w|\s(?:the\s)?\d|\s{_SQL}\b|\s[(+*=<>|&-]|\s(?:button|filter|label|column|table|field)\b"
 )
 _JOINS: Final = re.compile(r"[\s,;/&+-]*(?:(?:and|or|to|with|vs\.?|versus|than|until|from)\s)?")
 _SENTENCE_ENDS: Final = re.compile(r"[.;!?](?=\s)|\n")
