@@ -369,19 +369,17 @@ class TestKnowledge:
         assert len(store.page("p", Filters(kind="decision"), None, 10)) == 3
         assert (store.counts("p").records, store.counts("p").decisions) == (0, 3)
 
-    def test_facts_are_found_by_their_keys(self, store: Store) -> None:
+    def test_facts_are_found_by_their_key(self, store: Store) -> None:
         rows = [row("The pool leaks at night.", number) for number in (3, 1, 2)]
         other = row("The pool leaks at night.", project="q")
         with store.write() as writer:
             writer.append([*rows, other, row("Something else is said.")])
-            keys = rows[0].keys
-            assert keys
-            assert [found.id for found in writer.facts_with_keys("p", keys, 10)] == [made.id for made in rows], "as they came"
-            assert [found.id for found in writer.facts_with_keys("p", keys, 2)] == [made.id for made in rows[:2]]
-            assert [found.id for found in writer.facts_with_keys("p", ["fact:none", keys[0]], 1)] == [rows[0].id]
-            assert writer.facts_with_keys("p", ["fact:none"], 10) == []
+            (key,) = rows[0].keys
+            assert [found.id for found in writer.facts_with_key("p", key, 10)] == [made.id for made in rows], "as they came"
+            assert [found.id for found in writer.facts_with_key("p", key, 2)] == [made.id for made in rows[:2]]
+            assert writer.facts_with_key("p", "fact:none", 10) == []
             writer.set_standing("p", rows[0].id, "archived", None, (0, 0))
-            assert [found.id for found in writer.facts_with_keys("p", keys, 10)] == [made.id for made in rows[1:]]
+            assert [found.id for found in writer.facts_with_key("p", key, 10)] == [made.id for made in rows[1:]]
             assert not writer.is_rolled_back("p", "ann")
 
     def test_numbers_that_only_a_store_needs(self, store: Store) -> None:

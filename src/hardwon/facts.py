@@ -14,7 +14,7 @@ from hardwon.govern.cleaning import clean_event
 from hardwon.knowledge import readable
 from hardwon.learn import entities, restating
 from hardwon.learn.lessons import DAY_US
-from hardwon.learn.repeats import fact_keys, repeats, same_words
+from hardwon.learn.repeats import fact_key, repeats, same_words
 from hardwon.learn.sentences import lint
 from hardwon.model import Event, Fact
 from hardwon.outside.llm import Llm
@@ -57,7 +57,7 @@ def restated(fact: Fact, llm: Llm) -> Fact:
 
 def said_before(writer: Writer, project: str, fact: Fact) -> Fact | None:
     """The first fact that says the same, if the one who says it again has a say."""
-    alike = writer.facts_with_keys(project, fact_keys(fact), limits.FACTS_COMPARED_MAX)
+    alike = writer.facts_with_key(project, fact_key(fact), limits.FACTS_COMPARED_MAX)
     for first in readable(alike):
         if isinstance(first, Fact) and repeats(named(first), fact):
             return None if writer.is_rolled_back(project, fact.metadata.source.author) else first

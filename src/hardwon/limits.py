@@ -691,17 +691,16 @@ FINDINGS_MAX: Final = 20
 """What is found wrong with one sentence. Whoever reads more of them writes a new one."""
 
 FACTS_COMPARED_MAX: Final = 20
-"""Facts with nearly the same words that a new one is compared with, those that came in first."""
-
-FACT_KEYS_MAX: Final = 3
-"""Keys by which a fact in other words is found, each an index entry of every fact. Three cover a sentence of 14 words, without
-the little ones; of longer ones that say the same, fewer than one in a hundred is missed."""
+"""Facts that say the same with other tags, files or names, which a new one is compared with, those that came in first."""
 
 RESTATED_CHARS_MAX: Final = 500
 """A fact in a model's words: a long sentence, with the names and dates that make it stand alone."""
 
 RESTATED_FROM_CHARS_MAX: Final = 2_000
 """A fact that a model is asked to restate. Of a longer one no single sentence could keep everything."""
+
+RESTATED_NEW_WORDS_MAX: Final = 4
+"""Words of a restated fact that neither it nor its names have. The name of what a pronoun stands for needs no more."""
 
 # --- provenance and staleness -------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ from hardwon import limits
 from hardwon.learn.actions import outcomes_of, same_action
 from hardwon.learn.canonical import canonical, key_of
 from hardwon.learn.failures import failure_hash
-from hardwon.learn.repeats import fact_keys
+from hardwon.learn.repeats import fact_key
 from hardwon.learn.signatures import fix_history_signature, generate_issue_signature, issue_subject
 from hardwon.learn.trajectories import errors_of, pairs_of
 from hardwon.model import (
@@ -335,7 +335,7 @@ def _own_keys(record: Record) -> Iterator[str]:
     elif isinstance(record, Experience):
         yield from _keys_of_experience(record)
     elif isinstance(record, Fact):
-        yield from fact_keys(record)
+        yield fact_key(record)
 
 
 def _keys_of_fix(fix: Fix) -> Iterator[str]:

@@ -1,8 +1,10 @@
 """Whether a sentence can stand alone: pronouns that stand for nothing in it, and times that are told from the day on which it
 was said. English; whatever is not sure is left alone. No I/O.
 
-Times are resolved where the record's own time tells them, in UTC: `yesterday` becomes `yesterday (2026-11-14)`. Nothing is
-touched inside code, quotes, paths and identifiers, and what has its date behind it already stays as it is.
+Times are resolved where the record's own time tells them, in UTC: `yesterday` becomes `yesterday (2026-11-14)`. That is done
+only in sentences that report what happened, or announce what will: what is done every day, or has such a name, would get a date
+that is false. Elsewhere in prose the words are named and stay as they are. Nothing is touched inside code, quotes, paths and
+identifiers, and what has its date behind it already stays as it is.
 """
 
 from __future__ import annotations
@@ -11,12 +13,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.learn.entities import read_part
 
 FlawKind = Literal["pronoun", "relative_date", "reference"]
+
+RELATIVE_DATE: Final = "relative date"
+"""How a finding begins that names a time which could not be resolved."""
 
 
 class Flaw(NamedTuple):
@@ -82,10 +88,17 @@ _QUOTED: Final = re.compile(
 
 
 def _without_quotes(text: str) -> str:
-    """The same text, of the same length, in which nothing quoted is a word."""
-    return _QUOTED.sub(lambda found: "\u00a4" * len(found[0]), text) if _MAY_QUOTE.search(text) else text
+    """The same text, of the same length, in which nothing quoted, and no line of code, is a word."""
+    if _MAY_QUOTE.search(text):
+        text = _QUOTED.sub(_blank, text)
+    return _SET_OFF.sub(_blank, text)
 
 
+def _blank(found: re.Match[str]) -> str:
+    return "\u00a4" * len(found[0])
+
+
+_SET_OFF: Final = re.compile(r"^(?: {4}|\t| {1,3}\t| {0,3}>)[^\n]*", re.MULTILINE)
 _MAY_QUOTE: Final = re.compile("[`\"'\u201c\u00ab\u2018]|-\\w")
 
 
@@ -130,8 +143,7 @@ _ABOUT: Final = re.compile(
 _NOT_BEFORE_TURN: Final = re.compile(r"\b(?:the|every|each|a|an|per|any|of\sthis)\s\Z", re.IGNORECASE)
 _RANGE: Final = re.compile(r"\b(?:to|or|than|the)\s\Z", re.IGNORECASE)
 _COMING: Final = re.compile(
-    r"\b(?:will|shall|going\sto|due|expires?|expiring|starts|ends|begins|scheduled|planned|is\sexpected)\b|['\u2019]ll\b",
-    re.IGNORECASE,
+    r"\b(?:will|shall|going\sto|due|scheduled|planned|deadline|is\sexpected)\b|['\u2019]ll\b", re.IGNORECASE
 )
 _HABIT: Final = re.compile(
     r"\b(?:every|each|always|when|whenever|once|if|unless|per|any|an?\s\w{1,30}\sthat|retry|retries|again|by\sdefault|usually)\b",
@@ -140,26 +152,129 @@ _HABIT: Final = re.compile(
 _SOON_IDIOM: Final = re.compile(r"\b(?:as|so|too|how|very)\s\Z", re.IGNORECASE)
 _CLAUSE_CHARS: Final = 120  # how far back the words that make "in 3 hours" a moment, or a habit, are looked for
 
+_HAPPENED: Final = re.compile(
+    r"(?<![\w-])(?:(?P<before>[a-z]{1,20}(?:['\u2019]t)?)\s)?(?:(?P<sure>(?:was|were|had|did)(?:n['\u2019]t)?|"
+    r"broke|fell|went|ran|came|became|began|got|gave|took|made|found|lost|grew|threw|froze|hung|shut|sent|left|rose|stood|held|"
+    r"kept|built|bought|brought|caught|chose|drew|drove|flew|forgot|hid|knew|led|met|paid|said|saw|sold|spent|spoke|stole|stuck|"
+    r"swept|taught|told|thought|understood|woke|won|wrote)|(?P<past>[a-z]{2,30}(?<!e)ed))(?![\w-])",
+    re.IGNORECASE,
+)
+_NO_VERB_AFTER: Final = frozenset(
+    """is are am be being get gets isn't aren't a an the this that these those all some any no of in on at by for from with
+    to and or its their our your every each""".split()
+)
+"""Behind these a word in -ed is an adjective, or tells what is done to something time and again."""
+
+_NO_PAST: Final = frozenset("hundred embed shed sacred naked nested shared limited unused based need".split())
+_WHOSE: Final = re.compile(r"\b(?:that|which|who|whose)\b", re.IGNORECASE)
+_TIME_AND_AGAIN: Final = re.compile(
+    r"\b(?:every|each|always|usually|often|normally|typically|generally|regularly|sometimes|never|hourly|nightly|daily|weekly|"
+    r"monthly|yearly|whenever|if|unless|by\sdefault|older|newer|earlier|expires?|(?:mon|tues|wednes|thurs|fri|satur|sun)days|"
+    r"(?:morn|even)ings|nights|copies|deletes|removes|archives|mails|sends|counts|reads|writes|reports|shows|lists|returns|"
+    r"selects|compares|covers|contains|keeps|holds|uses|loads|fetches|exports|imports|processes|purges|drops|rotates|prunes|"
+    r"computes|aggregates|includes|expects|needs|requires|means|has\sthe|takes|moves|stores|prints|displays|accepts)\b",
+    re.IGNORECASE,
+)
+_SQL: Final = (
+    "(?:SELECT|FROM|TABLE|WHERE|AND|OR|BY|INTO|UPDATE|SET|AS|VALUES|COLUMN|JOIN|ON|IN|IS|VIEW|INDEX|LIMIT|ORDER|GROUP)"
+)
+_NAME_FOLLOWS: Final = re.compile(
+    r"(?:\b(?:called|named|titled|label(?:l?ed)?|enum|values?|column|field|table|variable|keyword|option|flag|parameter|argument|"
+    rf"button|word|string|literal|constant|key|filter|branch|tag|song|of|until|to|as|"
+    rf"function|method|class|module|default|(?<!scheduled\s)(?<!planned\s)(?<!due\s)for|{_SQL})\s|\w\s-\s|[/=<>+*|&]\s?)\Z"
+)
+_NAME_ENDS: Final = re.compile(
+    rf"\s?/\s?\w|\s(?:the\s)?\d|\s{_SQL}\b|\s[(+*=<>|&-]|\s(?:button|filter|label|column|table|field)\b"
+)
+_JOINS: Final = re.compile(r"[\s,;/&+-]*(?:(?:and|or|to|with|vs\.?|versus|than|until|from)\s)?")
+_SENTENCE_ENDS: Final = re.compile(r"[.;!?](?=\s)|\n")
+
+_UNSURE: Final = "say the date, if a certain one is meant"
 _VAGUE: Final = "say the date"
 _AMBIGUOUS: Final = "say the date; from when it is counted cannot be told"
 
 
 def _times(text: str, at: datetime) -> Iterator[Flaw]:
     plain = _without_quotes(text)
-    for found in _TIME.finditer(plain):
+    matches = list(_TIME.finditer(plain))
+    listed = _listed(plain, matches)
+    for found, told in zip(matches, _sentences(plain, matches), strict=True):
         before = plain[max(0, found.start() - _CLAUSE_CHARS) : found.start()]
         if _HAS_DATE.match(plain, found.end()) or not _is_meant(found, before, plain[found.end() : found.end() + 4]):
             continue
         words = found[0]
         if found["vague"]:
             yield Flaw("relative_date", words, found.start(), _VAGUE)
-            continue
-        try:
-            resolved = _resolved(found, at, about=bool(found["ago"] and _ABOUT.search(before)))
-        except (OverflowError, ValueError):  # before the first year, or after the last
-            yield Flaw("relative_date", words, found.start(), _AMBIGUOUS)
+        elif found.start() in listed or not told.reports(found, before) or _is_name(found, before, plain):
+            yield Flaw("relative_date", words, found.start(), _UNSURE)
         else:
-            yield Flaw("relative_date", words, found.start(), f"it is {resolved}", resolved)
+            yield _dated(found, at, about=bool(found["ago"] and _ABOUT.search(before)))
+
+
+def _dated(found: re.Match[str], at: datetime, *, about: bool) -> Flaw:
+    try:
+        resolved = _resolved(found, at, about=about)
+    except (OverflowError, ValueError):  # before the first year, or after the last
+        return Flaw("relative_date", found[0], found.start(), _AMBIGUOUS)
+    return Flaw("relative_date", found[0], found.start(), f"it is {resolved}", resolved)
+
+
+class _Told(NamedTuple):
+    """What a sentence tells of: something that happened, something to come, or neither of the two."""
+
+    past: bool
+    coming: bool
+    lasts: bool  # it may tell what is so "since yesterday"
+
+    def reports(self, found: re.Match[str], before: str) -> bool:
+        words = found[0].lower()
+        if found["ago"] or words.startswith("last") or "yesterday" in words:
+            return self.past or (self.lasts and before.endswith("since "))
+        if found["ahead"] or words.startswith("next") or "tomorrow" in words:
+            return self.coming
+        return self.past or self.coming
+
+
+def _sentences(plain: str, matches: list[re.Match[str]]) -> Iterator[_Told]:
+    """For each of the matches the sentence in which it stands; every sentence is read once."""
+    ends = (found.start() for found in _SENTENCE_ENDS.finditer(plain))
+    begin, end, told = 0, -1, _Told(False, False, False)
+    for found in matches:
+        if found.start() > end:
+            while found.start() > end:
+                begin, end = end + 1, next(ends, len(plain))
+            told = _told(plain[begin:end])
+        yield told
+
+
+def _told(sentence: str) -> _Told:
+    if _TIME_AND_AGAIN.search(sentence):
+        return _Told(False, False, False)
+    return _Told(_happened(_WHOSE.split(sentence, maxsplit=1)[0]), bool(_COMING.search(sentence)), True)
+
+
+def _happened(clause: str) -> bool:
+    """Of what "that" or "who" tells nothing is taken: jobs that failed may be any day's."""
+    return any(
+        found["sure"] or ((found["before"] or "").lower() not in _NO_VERB_AFTER and found["past"].lower() not in _NO_PAST)
+        for found in _HAPPENED.finditer(clause)
+    )
+
+
+def _listed(plain: str, matches: list[re.Match[str]]) -> set[int]:
+    """Where the words are told one after the other, as the values of something are."""
+    listed: set[int] = set()
+    for one, other in pairwise(matches):
+        if _JOINS.fullmatch(plain, one.end(), other.start()):
+            listed |= {one.start(), other.start()}
+    return listed
+
+
+def _is_name(found: re.Match[str], before: str, plain: str) -> bool:
+    """Whether it may be the name of something: a capital letter inside of a sentence, or the place of a name."""
+    inside = before.rstrip(" ([-*\u2022\"'")
+    capital = found[0][0].isupper() and bool(inside) and inside[-1] not in ".!?:;\n\u00a4"
+    return capital or bool(_NAME_FOLLOWS.search(before)) or bool(_NAME_ENDS.match(plain, found.end()))
 
 
 def _is_meant(found: re.Match[str], before: str, after: str) -> bool:

@@ -7,25 +7,34 @@ from typing import Final
 
 from hardwon.learn.canonical import canonical
 
-SAME_FROM: Final = 0.8
+_SAME_FROM: Final = 0.8
 """From this share of common words on two texts may be near-duplicates."""
 
 _WORD: Final = re.compile(r"\w+(?:['\u2019]t\b)?")
-TURNING: Final = frozenset(
-    "not no never none nor without avoid dont don't cannot can't isn't doesn't won't unless except instead before after "
-    "always only disable enable remove add increase decrease less more".split()
+_SHORT_NOT: Final = "ai are ca could did does do had has have is might must need ought sha should was were wo would".split()
+NEGATIONS: Final = frozenset(
+    """not no never none nor neither nobody nothing nowhere without cannot hardly barely scarcely seldom rarely unable
+    impossible incorrectly wrongly falsely supposedly allegedly formerly stop stops stopped stopping refuse refuses refused
+    refusing cease ceases ceased lacks lacked prevents prevented nearly almost nicht nie niemals kein keine keinen
+    keiner ohne""".split()
+) | frozenset(short + end for short in _SHORT_NOT for end in ("n't", "n\u2019t", "nt"))
+"""Words that deny what they stand with, or take it back."""
+
+TURNING: Final = NEGATIONS | frozenset(
+    """avoid unless except instead before after always only disable disables disabled enable enables enabled remove removes
+    removed add adds added increase increases increased decrease decreases decreased less more""".split()
 )
 """Words that turn a sentence into its opposite: texts that differ in one of them are not the same."""
 
-WORDS_MIN: Final = 3  # shorter texts are the same only when they are equal
+_WORDS_MIN: Final = 3  # shorter texts are the same only when they are equal
 LITTLE: Final = frozenset("a an the to of in on at for and or is are was were be it this that with by as".split())
 
 Words = tuple[str, ...]
 
 
-def all_words_in(folded: str) -> list[str]:
-    """Every word of a canonical text."""
-    return _WORD.findall(folded)
+def all_words_in(text: str) -> list[str]:
+    """Every word of a text, in small letters."""
+    return _WORD.findall(text.casefold())
 
 
 def words_of(text: str) -> Words:
@@ -36,9 +45,9 @@ def say_the_same(one: Words, other: Words) -> bool:
     """One is the other with a few words more, in the same order. A word in another's place (another host, another file) makes
     another text, and so does a number more, or a word that turns the meaning round."""
     shorter, longer = sorted((one, other), key=len)
-    if len(shorter) < WORDS_MIN:
+    if len(shorter) < _WORDS_MIN:
         return shorter == longer and bool(shorter)
-    if len(shorter) < SAME_FROM * len(longer):
+    if len(shorter) < _SAME_FROM * len(longer):
         return False
     rest = iter(longer)
     more = []

@@ -242,8 +242,8 @@ class Writer(ABC):
         """Every record with an exact key, of whatever kind and status."""
 
     @abstractmethod
-    def facts_with_keys(self, project: str, keys: Sequence[str], limit: int) -> list[Stored]:
-        """The facts that have any of the exact keys, those that came in first. Archived ones and sources that were rolled back
+    def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
+        """The facts that have an exact key, those that came in first. Archived ones and sources that were rolled back
         are left out."""
 
     @abstractmethod

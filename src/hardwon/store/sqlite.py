@@ -107,8 +107,8 @@ _FIRST_MIN: Final = 100
 _VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
 _TRUSTED: Final = f"r.status <> 'archived' AND r.{tallies.TRUSTED_AUTHORS}"
 _FACTS: Final = (
-    f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.seq IN (SELECT value FROM json_each(?2)) "
-    f"AND r.kind = 'fact' AND {_TRUSTED} ORDER BY r.seq LIMIT ?3"
+    f"SELECT {_STORED} FROM record_key k CROSS JOIN record r ON r.seq = k.seq WHERE k.project_id = ?1 AND k.key = ?2 "
+    f"AND r.kind = 'fact' AND {_TRUSTED} ORDER BY k.seq LIMIT ?3"
 )
 _DERIVED: Final = [
     "kind",
@@ -924,14 +924,8 @@ class SqliteWriter(Writer):
         )
         return [Stored(*row) for row in self._connection.execute(sql, (project, key))]
 
-    def facts_with_keys(self, project: str, keys: Sequence[str], limit: int) -> list[Stored]:
-        # Nearly always there are none, and every fact that is recorded waits for the answer.
-        marks = ", ".join("?" * len(keys))
-        sql = f"SELECT seq FROM record_key WHERE project_id = ? AND key IN ({marks})"
-        numbers = {seq for (seq,) in self._connection.execute(sql, (project, *keys))}
-        if not numbers:
-            return []
-        return [Stored(*row) for row in self._connection.execute(_FACTS, (project, json.dumps(sorted(numbers)), limit))]
+    def facts_with_key(self, project: str, key: str, limit: int) -> list[Stored]:
+        return [Stored(*row) for row in self._connection.execute(_FACTS, (project, key, limit))]
 
     def is_rolled_back(self, project: str, author: str) -> bool:
         return author in tallies.rolled_back(self._connection, project)
