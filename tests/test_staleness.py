@@ -30,7 +30,7 @@ ASKED = "zebra"
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> None:
-    for remembered in (looking._renames, looking._listings, looking._tired_until_s, looking.HASHES._known):
+    for remembered in (looking._since, looking._listings, looking._tired_until_s, looking.HASHES._known):
         remembered.clear()
 
 

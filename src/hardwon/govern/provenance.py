@@ -13,7 +13,21 @@ _PATH: Final = re.compile(
     # Possessive throughout: no word is read twice, however long it is. Two dots in a row, which lead upward, never match.
     rf"(?<![\w@+~./-])(?:\./)?+{_WORD}*+(?:/\.?{_WORD}++|\.{_WORD}++)++"
 )
-_SECRET: Final = re.compile(r"(?:^|/)(?:\.env[^/]*|\.netrc|\.pgpass|id_[a-z0-9]+)$|\.(?:pem|key|p12|pfx)$", re.IGNORECASE)
+_SECRET: Final = re.compile(
+    r"""(?:^|/)(?:
+        \.env[^/]* | [^/]*\.env(?:\.[^/]*)?
+        | [._]netrc | \.pgpass | \.my\.cnf | \.npmrc | \.yarnrc(?:\.yml)? | \.pypirc | \.htpasswd
+        | \.s3cfg | \.boto | \.dockercfg | \.git-credentials | \.vault[-_]token | \.vault[-_]pass(?:word)?
+        | id_[a-z0-9]+
+        | [^/]*credentials?
+        | [^/]*(?:credentials?|secrets?)(?:[._-][^/]*)?\.(?:json|ya?ml|toml|ini|cfg|conf|xml|properties|csv|txt|enc)
+        | service[-_]?account[^/]*\.json
+        | [^/]*\.tfstate(?:\.[^/]*)?
+        )$
+    | (?:^|/)(?:\.aws|\.ssh|\.gnupg|\.kube|\.azure)/ | (?:^|/)\.docker/config\.json$
+    | \.(?:pem|key|p8|p12|pfx|pkcs12|ppk|keystore|jks|kdbx|gpg|ovpn|tfvars)$""",
+    re.IGNORECASE | re.VERBOSE,
+)
 """Files that hold secrets and little else: not even their hash is kept unasked."""
 
 
@@ -27,11 +41,16 @@ def path_words(text: str) -> list[str]:
     for said in beginning.split():
         if "/" in said or "." in said:  # the pattern costs ten times what this does
             for word in _PATH.findall(said):
-                if len(word) <= limits.PATH_CHARS_MAX and not _of_git(word) and not _SECRET.search(word):
+                if len(word) <= limits.PATH_CHARS_MAX and not _of_git(word) and not holds_secrets(word):
                     found[word.removeprefix("./")] = None
             if len(found) >= limits.PATHS_TRIED_MAX:
                 break
     return list(found)[: limits.PATHS_TRIED_MAX]
+
+
+def holds_secrets(path: str) -> bool:
+    """Whether a file of that name holds secrets and little else. Whoever meets a link asks about where it leads, too."""
+    return _SECRET.search(path) is not None
 
 
 def _of_git(path: str) -> bool:
