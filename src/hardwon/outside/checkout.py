@@ -221,6 +221,8 @@ class Checkout:
         if len(path) > limits.PATH_CHARS_MAX or ".." in path.split("/"):
             return UNSURE
         full = path if path.startswith("/") else f"{self._root}/{path}"
+        if full is path and is_of_the_system(path, self._real_root):
+            return UNSURE
         try:
             status = os.stat(full)  # noqa: PTH116  # this runs for every related file of every hit
         except (FileNotFoundError, NotADirectoryError):
