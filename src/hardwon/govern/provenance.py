@@ -13,20 +13,18 @@ _PATH: Final = re.compile(
     # Possessive throughout: no word is read twice, however long it is. Two dots in a row, which lead upward, never match.
     rf"(?<![\w@+~./-])(?:\./)?+{_WORD}*+(?:/\.?{_WORD}++|\.{_WORD}++)++"
 )
+_SECRET_ENDINGS: Final = tuple(
+    """.pem .key .p8 .p12 .pfx .pkcs12 .ppk .keystore .jks .kdbx .gpg .ovpn .tfvars .tfstate .env credential credentials
+    .npmrc .yarnrc .yarnrc.yml .pypirc .htpasswd .s3cfg .boto .dockercfg .pgpass .my.cnf .netrc _netrc .vault-token""".split()
+)
+_MAY_BE_SECRET: Final = re.compile(
+    r"/\.(?:aws|ssh|gnupg|kube|azure|docker)/|env|credential|secret|\.tfstate\.|service.?account|/id_"
+)
 _SECRET: Final = re.compile(
-    r"""(?:^|/)(?:
-        \.env[^/]* | [^/]*\.env(?:\.[^/]*)?
-        | [._]netrc | \.pgpass | \.my\.cnf | \.npmrc | \.yarnrc(?:\.yml)? | \.pypirc | \.htpasswd
-        | \.s3cfg | \.boto | \.dockercfg | \.git-credentials | \.vault[-_]token | \.vault[-_]pass(?:word)?
-        | id_[a-z0-9]+
-        | [^/]*credentials?
-        | [^/]*(?:credentials?|secrets?)(?:[._-][^/]*)?\.(?:json|ya?ml|toml|ini|cfg|conf|xml|properties|csv|txt|enc)
-        | service[-_]?account[^/]*\.json
-        | [^/]*\.tfstate(?:\.[^/]*)?
-        )$
-    | (?:^|/)(?:\.aws|\.ssh|\.gnupg|\.kube|\.azure)/ | (?:^|/)\.docker/config\.json$
-    | \.(?:pem|key|p8|p12|pfx|pkcs12|ppk|keystore|jks|kdbx|gpg|ovpn|tfvars)$""",
-    re.IGNORECASE | re.VERBOSE,
+    r"""/(?:\.env[^/]* | [^/]*\.env\.[^/]* | id_[a-z0-9]+ | service[-_]?account[^/]*\.json | [^/]*\.tfstate\.[^/]*
+        | [^/]*(?:credential|secret)s?(?:[._-][^/]*)?\.(?:json|ya?ml|toml|ini|cfg|conf|xml|properties|csv|txt|enc))$
+    | /\.(?:aws|ssh|gnupg|kube|azure)/ | /\.docker/config\.json$""",
+    re.VERBOSE,
 )
 """Files that hold secrets and little else: not even their hash is kept unasked."""
 
@@ -50,7 +48,10 @@ def path_words(text: str) -> list[str]:
 
 def holds_secrets(path: str) -> bool:
     """Whether a file of that name holds secrets and little else. Whoever meets a link asks about where it leads, too."""
-    return _SECRET.search(path) is not None
+    named = f"/{path.lower()}"
+    if named.endswith(_SECRET_ENDINGS):
+        return True
+    return _MAY_BE_SECRET.search(named) is not None and _SECRET.search(named) is not None
 
 
 def _of_git(path: str) -> bool:

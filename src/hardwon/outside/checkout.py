@@ -201,8 +201,12 @@ class Checkout:
 
     def _holds_secrets(self, path: str) -> bool:
         """By its own name, or by that of the file which a link leads to."""
-        real = os.path.realpath(self._prefix + path)
-        return holds_secrets(path) or holds_secrets(real.removeprefix(f"{self._real_root}/"))
+        full = self._prefix + path
+        try:
+            status = os.stat(full)  # noqa: PTH116  # this runs for every file that a text names
+        except (OSError, ValueError):
+            return False  # there is nothing to find either
+        return _leads_to_secrets(full, self._prefix, self._real_root, status.st_ino, status.st_ctime_ns)
 
     def _named(self, word: str) -> list[str]:
         """What a word may mean, from the root: said from there, or from where we are, or in full."""
@@ -336,6 +340,13 @@ def _related_file(path: str, sha1: str) -> RelatedFile:
     return RelatedFile(path=path, hash=sha1)
 
 
+@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
+def _leads_to_secrets(full: str, prefix: str, real_root: str, _inode: int, _changed_ns: int) -> bool:
+    """Found out once for each file, for links are slow to follow. One that leads elsewhere by now leads to another inode, and a
+    file that was renamed changed."""
+    return holds_secrets(full.removeprefix(prefix)) or holds_secrets(os.path.realpath(full).removeprefix(f"{real_root}/"))
+
+
 def identities_of(memory_file: str) -> list[tuple[int, int]]:
     """Device and inode of the files that a memory consists of: a link under another name is the same file."""
     found = []
@@ -394,7 +405,7 @@ def _answer(root: str, arguments: Iterable[str], wait_s: float) -> tuple[int | N
 
     given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     given |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-    given |= {"GIT_ALLOW_PROTOCOL": "none"}  # before 2.44 git does not know the variable that forbids lazy fetches
+    given |= {"GIT_ALLOW_PROTOCOL": "none"}  # an older git does not know the variable that forbids to fetch
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaint:
         try:
