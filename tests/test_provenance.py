@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from checkouts import body, commit, git, new_repository, write
 from hardwon import Episode, Experience, Fact, Memory, MistakeCard, limits
 from hardwon.errors import ConflictError, InvalidInputError
-from hardwon.govern.provenance import path_words
+from hardwon.govern.provenance import holds_secrets, path_words
 from hardwon.model import RelatedFile
 from hardwon.outside import checkout as looking
 
@@ -62,6 +62,35 @@ def learn(memory: Memory, text: str) -> Experience:
 )
 def test_words_that_look_like_paths(text: str, words: list[str]) -> None:
     assert path_words(text) == words
+
+
+SECRETS = """prod.env a/prod.env.local .npmrc .pypirc .htpasswd .git-credentials .aws/credentials .aws/config credentials.json
+    app_credentials.yml config/secrets.yaml secrets.prod.toml server.keystore a/b.jks c.p12 terraform.tfstate
+    terraform.tfstate.backup prod.tfvars .netrc _netrc .ssh/config .kube/config .docker/config.json service-account-prod.json
+    PROD.ENV config/master.key
+    .ENV.local""".split()
+NO_SECRETS = """src/env.py environment.yml secrets.py src/credentials.py docs/secrets.md src/environ/x.py tests/test_secrets.py
+    key.py keystore.go .docker/Dockerfile main.tf id_map.py""".split()
+
+
+def test_names_of_files_that_hold_secrets() -> None:
+    assert [path for path in SECRETS if not holds_secrets(path)] == []
+    assert [path for path in NO_SECRETS if holds_secrets(path)] == []
+    assert path_words(" ".join(SECRETS)) == []
+    assert path_words(" ".join(NO_SECRETS)) == NO_SECRETS
+
+
+def test_a_link_or_a_folder_hides_no_secrets(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (".env", ".aws/credentials", ".aws/x.txt", "src/plain.txt"):
+        write(repository, name, "k")
+    (repository / "envlink.txt").symlink_to(".env")
+    (repository / "cloud").symlink_to(".aws")
+    (repository / "plainlink.txt").symlink_to("src/plain.txt")
+    with Memory("brain.db") as memory:
+        assert files_of(learn(memory, "envlink.txt cloud/x.txt cloud/credentials plainlink.txt")) == ["plainlink.txt"]
+        monkeypatch.chdir(repository / ".aws")
+        with Memory("../brain.db") as inside:
+            assert files_of(learn(inside, "x.txt and ./credentials")) == []
 
 
 @given(st.text(st.sampled_from("ab1./-_@~ \n:\\\"'ä\u2028"), max_size=200))

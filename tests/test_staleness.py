@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -17,12 +20,13 @@ from hypothesis import strategies as st
 from checkouts import body, commit, git, new_repository, write
 from hardwon import Episode, Fact, Memory, Metadata, limits
 from hardwon.errors import InvalidInputError
-from hardwon.govern.lifecycle import BY_TREE, effective_validation, is_held_as_stale
+from hardwon.govern.lifecycle import BY_TREE, effective_validation, is_held_as_stale, standing_beneath
 from hardwon.govern.staleness import StaleFile, stale_files
 from hardwon.model import STATUSES, Event, Moment, RelatedFile, Validation
 from hardwon.outside import checkout as looking
 from hardwon.recall.hit import Hit
 from hardwon.recall.rank import Candidate, lowered, rank
+from hardwon.store import files
 from strategies import at
 
 ASKED = "zebra"
@@ -30,7 +34,7 @@ ASKED = "zebra"
 
 @pytest.fixture(autouse=True)
 def _nothing_remembered() -> None:
-    for remembered in (looking._renames, looking._listings, looking._tired_until_s, looking.HASHES._known):
+    for remembered in (looking._since, looking._listings, looking._tired_until_s, looking.HASHES._known):
         remembered.clear()
 
 
@@ -257,6 +261,117 @@ def test_git_runs_nothing_that_a_repository_names(brain: Memory, repository: Pat
     assert not (repository / "ran").exists()
 
 
+def test_git_runs_no_filter(brain: Memory, repository: Path) -> None:
+    ran = repository.parent / "ran"
+    for name in ("filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "diff.evil.textconv", "diff.evil.command"):
+        git(repository, "config", name, f"touch {ran}; cat")
+    git(repository, "config", "filter.evil.required", "true")
+    write(repository, ".git/info/attributes", "* filter=evil diff=evil\n")
+    write(repository, "README.md", "of another length\n")
+    write(repository, "src/fresh.py", body("fresh"))
+    (repository / "src/app.py").rename(repository / "src/main.py")
+    assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
+    (repository / "src/main.py").unlink()
+    assert changes(brain) == (True, ["src/app.py gone"])
+    assert not ran.exists()
+
+
+def test_git_fetches_nothing(brain: Memory, repository: Path) -> None:
+    """Of a partial clone git fetches what it needs, by whatever program the settings name."""
+    ran = repository.parent / "ran"
+    write(repository, "src/main.py", body("src/app.py") + "more = True\n")
+    (repository / "src/app.py").unlink()
+    git(repository, "add", "-A")
+    for old in (repository / ".git/objects").glob("??/*"):
+        if git(repository, "cat-file", "-t", old.parent.name + old.name) == "blob":
+            old.unlink()
+    settings = [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.url", f"ext::touch {ran}"),
+        ("protocol.ext.allow", "always"),
+    ]
+    for name, value in settings:
+        git(repository, "config", name, value)
+    assert hit_of(brain).stale
+    assert not ran.exists()
+
+
+def test_a_move_of_which_git_knows_only_the_new_name(brain: Memory, repository: Path) -> None:
+    (repository / "src/app.py").rename(repository / "src/main.py")
+    git(repository, "add", "src/main.py")
+    assert changes(brain) == (False, ["src/app.py renamed (now src/main.py)"])
+
+
+# --- how much git is asked ----------------------------------------------------------------------------------------
+
+
+def counted_git(repository: Path, monkeypatch: pytest.MonkeyPatch, before: str = "") -> Path:
+    """A git that notes down that it was asked; returns where."""
+    asked, real = repository.parent / "asked", shutil.which("git")
+    tool = repository.parent / "bin" / "git"
+    write(tool.parent, "git", f'#!/bin/sh\necho asked >> {asked}\n{before}\nexec {real} "$@"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    return asked
+
+
+def of_many_commits(memory: Memory, count: int) -> None:
+    moments = [
+        Moment(git_commit=f"{number:040x}", related_files=[RelatedFile(path="README.md", hash=""), file])
+        for number in range(1, count + 1)
+        for file in [RelatedFile(path=f"lost{number}.py", hash="a" * 40)]
+    ]
+    memory.add_many(
+        [
+            Fact(content=f"giraffe {number}", fact_type="error", metadata=Metadata(context=moment))
+            for number, moment in enumerate(moments)
+        ]
+    )
+
+
+def test_many_commits_cost_a_recall_no_more(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "GIT_QUESTIONS_WITHIN_S", 600.0)
+    with Memory(tmp_path / "brain.db") as memory:
+        of_many_commits(memory, 30)
+        asked = counted_git(repository, monkeypatch)
+        hits = memory.recall("giraffe", k=30)
+        assert len(hits) == 30
+        assert len(asked.read_text().split()) == limits.GIT_QUESTIONS_MAX
+        gone = [hit for hit in hits if any(change.change == "gone" for change in hit.changed)]
+        assert 0 < len(gone) < limits.GIT_QUESTIONS_MAX  # of the others it is not known
+        memory.recall("giraffe", k=30)
+        assert len(asked.read_text().split()) == limits.GIT_QUESTIONS_MAX
+        assert memory.check_stale(dry_run=True).files_changed == 60
+
+
+def test_a_slow_git_costs_a_recall_no_more(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "GIT_WAIT_MAX_S", 0.5)
+    with Memory(tmp_path / "brain.db") as memory:
+        of_many_commits(memory, 30)
+        asked = counted_git(repository, monkeypatch, "sleep 0.2")
+        begun_s = time.monotonic()
+        memory.recall("giraffe", k=30)
+        assert time.monotonic() - begun_s < 3
+        assert len(asked.read_text().split()) <= 3
+        assert looking._tired_until_s == {}  # it answered whenever it had all of its time
+
+
+def test_patience_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    patience = looking.Patience()
+    assert patience.left_s() == limits.GIT_WAIT_MAX_S
+    patience.spend(limits.GIT_WAIT_MAX_S + 1)
+    assert patience.left_s() == 0
+    now[0] += limits.GIT_QUESTIONS_WITHIN_S
+    for _ in range(limits.GIT_QUESTIONS_MAX):
+        assert patience.left_s() > 0
+        patience.spend(0.0)
+    assert patience.left_s() == 0
+
+
 def test_empty_files_are_not_taken_for_each_other(repository: Path, tmp_path: Path) -> None:
     write(repository, "a/__init__.py", "")
     write(repository, "b/__init__.py", "")
@@ -353,6 +468,78 @@ def test_a_file_outside_is_looked_at_where_it_is(repository: Path, tmp_path: Pat
         assert changes(memory) == (True, [f"{path} changed"])
         Path(path).unlink()
         assert changes(memory) == (True, [f"{path} gone"])
+
+
+SYSTEM_FILES = [
+    "/proc/kmsg",
+    "/proc/self/pagemap",
+    "/proc/self/mem",
+    "/proc/self/environ",
+    "/sys/kernel/uevent_seqnum",
+    "/dev/zero",
+]
+
+
+@pytest.mark.parametrize("path", SYSTEM_FILES)
+@pytest.mark.parametrize("linked", [False, True])
+def test_recall_opens_nothing_that_the_system_makes_up(
+    repository: Path, tmp_path: Path, path: str, linked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "link").symlink_to(path)
+    monkeypatch.setattr(looking.HASHES, "read", _refuse)
+    with Memory(tmp_path / "brain.db") as memory:
+        related = [RelatedFile(path=str(tmp_path / "link") if linked else path, hash="a" * 40)]
+        memory.add(Fact(content=ASKED, fact_type="error", metadata=Metadata(context=Moment(related_files=related))))
+        assert changes(memory) == (False, [])
+
+
+@pytest.mark.parametrize("path", ["/proc/self/pagemap", "/proc/self/mem"])
+def test_where_it_is_opened_all_the_same_it_ends(
+    repository: Path, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a container has another /proc in a place of its own."""
+    monkeypatch.setattr(looking, "is_of_the_system", lambda *_: False)
+    with Memory(tmp_path / "brain.db") as memory:
+        assert memory._checkout is not None
+        assert memory._checkout.sha1(path, 10**6) == looking.UNSURE
+
+
+def test_no_more_is_read_than_was_asked_for(repository: Path, tmp_path: Path) -> None:
+    path = tmp_path / "grows"
+    path.write_bytes(b"x" * 1_001)
+    signature = looking.signature_of(path.stat())
+    hashes = looking.Hashes()
+    assert hashes.read(str(path), signature, str(path), 1_000) == looking.UNSURE
+    assert hashes._known == {}
+    assert hashes.read(str(path), signature, str(path), 1_001) == hashlib.sha1(b"x" * 1_001, usedforsecurity=False).hexdigest()
+
+
+@pytest.mark.parametrize("bytes_max", [0, 5, limits.FILE_HASH_BYTES_MAX])
+def test_a_size_that_is_not_true(bytes_max: int) -> None:
+    handle = os.open("/proc/self/status", os.O_RDONLY)
+    try:
+        assert os.fstat(handle).st_size == 0
+        assert (files.sha1_of_open(handle, bytes_max) is None) == (bytes_max < 6)
+    finally:
+        os.close(handle)
+
+
+def test_a_checkout_in_shared_memory_is_no_file_of_the_system() -> None:
+    assert not files.is_of_the_system("/run/user/1/repo/a.py", "/run/user/1/repo")
+    assert not files.is_of_the_system("/home/u/proc/a.py", "/home/u")
+    assert files.is_of_the_system("/proc/kmsg", "/run/user/1/repo")
+    assert files.is_of_the_system("/run/user/1/repo/a.py", "/home/u")
+    assert files.is_of_the_system("/proc/kmsg", "/")
+
+
+@pytest.mark.parametrize("path", ["/proc/self/pagemap", "/proc/self/mem", "/dev/zero", "pipe", "to_the_system"])
+def test_a_caller_may_not_name_them_either(repository: Path, tmp_path: Path, path: str) -> None:
+    os.mkfifo(repository / "pipe")
+    (repository / "to_the_system").symlink_to("/proc/self/pagemap")
+    with Memory(tmp_path / "brain.db") as memory:
+        with pytest.raises(InvalidInputError, match="related_files"):
+            memory.remember(ASKED, "learning", insight_type="fact", related_files=[path])
+        assert list(memory.browse()) == []
 
 
 # --- the hashes that are remembered -------------------------------------------------------------------------------
@@ -560,6 +747,61 @@ def test_what_was_replaced_meanwhile_stays_replaced(brain: Memory, repository: P
     assert status_of(brain, record.id) == "archived"
 
 
+def test_what_is_decided_about_a_stale_record_stands(brain: Memory, repository: Path) -> None:
+    (record,) = brain.browse()
+    with pytest.raises(InvalidInputError, match="hypothesis"):
+        brain.publish(record.id)
+    write(repository, "src/app.py", "other")
+    brain.check_stale()
+    with pytest.raises(InvalidInputError, match="hypothesis"):
+        brain.publish(record.id)  # what it is beneath counts
+    assert brain.verify(record.id, "human_approval").metadata.validation.status == "verified"
+    assert brain.check_stale().archived == 1
+    assert brain.publish(record.id).metadata.validation.status == "published"
+    assert brain.check_stale().archived == 1
+    git(repository, "checkout", "-q", "--", ".")
+    assert brain.check_stale().restored == 1
+    assert status_of(brain, record.id) == "published"
+    assert brain.doctor().ok
+
+
+def test_what_is_archived_while_it_is_stale_stays_so(brain: Memory, repository: Path) -> None:
+    (record,) = brain.browse()
+    write(repository, "src/app.py", "other")
+    brain.check_stale()
+    brain.archive(record.id, "it was wrong anyway")
+    with pytest.raises(InvalidInputError, match="final"):
+        brain.archive(record.id, "twice")
+    git(repository, "checkout", "-q", "--", ".")
+    assert brain.check_stale().restored == 0
+    assert status_of(brain, record.id) == "archived"
+    assert brain.doctor().ok
+
+
+@pytest.mark.parametrize("decided", ["archived", "verified"])
+def test_what_is_decided_about_an_absent_record_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decided: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Memory(tmp_path / "brain") as memory:
+        memory.make_tree()
+        kept = memory.remember("the app is slow", "learning", insight_type="fact")
+        assert kept.path is not None
+        path = Path(kept.path)
+        content = path.read_bytes()
+        path.unlink()
+        assert memory.sync().absent == 1
+        if decided == "archived":
+            memory.archive(kept.id, "it was wrong anyway")
+        else:
+            memory.verify(kept.id, "human_approval")
+        assert status_of(memory, kept.id) == decided
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        memory.sync()
+        assert status_of(memory, kept.id) == decided
+        assert memory.doctor().ok
+
+
 def test_many_records_in_batches_and_a_bounded_report(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -697,6 +939,12 @@ def test_fresh_takes_back_exactly_what_stale_did(envelope: Validation, events: l
     verified = Event(record_id=RECORD, kind="status", at=later, by="x", status="verified", verified_by="compiler")
     won = effective_validation(envelope, [*events, stale, verified.altered(at=later + timedelta(milliseconds=1)), fresh])
     assert won.status == "verified"
+
+
+@given(envelopes, st.lists(happenings(), max_size=12))
+def test_beneath_is_what_releasing_everything_gives(envelope: Validation, events: list[Event]) -> None:
+    free = [Event(record_id=RECORD, kind=kind, at=at(100), by="x") for kind in ("present", "fresh")]
+    assert standing_beneath(envelope, events) == effective_validation(envelope, [*events, *free])
 
 
 @pytest.mark.parametrize(

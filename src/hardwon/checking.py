@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -12,8 +12,8 @@ from hardwon.govern.lifecycle import effective_validation, is_held_as_stale
 from hardwon.govern.provenance import path_words
 from hardwon.govern.staleness import StaleFile, stale_files
 from hardwon.knowledge import readable
-from hardwon.model import AnyRecord, Event, Record
-from hardwon.outside.checkout import UNSURE, Checkout
+from hardwon.model import AnyRecord, Event, Record, RelatedFile
+from hardwon.outside.checkout import UNSURE, Checkout, Endless, Patience
 from hardwon.recall.searchable import own_texts
 from hardwon.reports import StaleReport
 from hardwon.store.contract import Progress, Store, Writer
@@ -40,6 +40,7 @@ class Watch:
 
     def __init__(self, checkout: Checkout, *, thorough: bool = False) -> None:
         self._checkout = checkout
+        self._patience = Endless() if thorough else Patience()
         if thorough:
             checkout.look_anew()
         self._files_max = limits.ITEMS_MAX if thorough else limits.STALE_FILES_LOOKED_AT_MAX
@@ -62,18 +63,28 @@ class Watch:
                 here = here or not file.path.startswith("/")
             elif file.hash and not file.path.startswith("/"):
                 vanished.append(file)
-        if not vanished:
-            return stale_files(related, seen, {})
-        moves = self._checkout.moves(vanished, record.metadata.context.git_commit)
+        renames = self._follow(vanished, record.metadata.context.git_commit, seen, here) if vanished else {}
+        return stale_files(related, seen, renames)
+
+    def _follow(
+        self, vanished: Sequence[RelatedFile], commit: str, seen: dict[str, str | None], here: bool
+    ) -> Mapping[str, str]:
+        """Where files went that vanished. `seen` gets what is there, and loses what nothing can be told of."""
+        moves = self._checkout.moves(vanished, commit, self._patience)
+        if not moves.sought:  # a later recall will know whether they are gone
+            for file in vanished:
+                if file.path not in moves.renames:
+                    seen.pop(file.path, None)
         if moves.commit_known is False and not here and not moves.renames:
-            seen = {path: sha1 for path, sha1 in seen.items() if path.startswith("/")}
+            for path in [path for path in seen if not path.startswith("/")]:
+                del seen[path]
         for old, new in moves.renames.items():
             sha1 = self._checkout.sha1(new, self._bytes_max)
             if sha1 == UNSURE:  # it is there, and cannot be compared
                 seen.pop(old, None)
             else:
                 seen[new] = sha1
-        return stale_files(related, seen, moves.renames)
+        return moves.renames
 
 
 def is_stale(changes: Sequence[StaleFile]) -> bool:

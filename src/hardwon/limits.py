@@ -800,3 +800,21 @@ GIT_S_MAX: Final = 2.0
 SHARED_OUT_OF_MAX: Final = 300
 """Strategies, the best first, among which room is shared out between their authors. Who fills all of them hides the others,
 and still gets no more than its share."""
+
+# --- looking at files that anybody may have named ------------------------------------------------------------------
+
+HASHED_AT_ONCE_BYTES: Final = 256 * KIB
+"""Read at a time to hash a file, and the most that is read beyond a bound: larger ones are no faster."""
+
+GIT_QUESTIONS_MAX: Final = 8
+"""Questions to git within GIT_QUESTIONS_WITHIN_S while somebody waits for a recall: one for each commit whose files vanished
+and one for what is there now, some 10 ms each. GIT_WAIT_MAX_S holds for all of them together. `check_stale` asks for all."""
+
+GIT_QUESTIONS_WITHIN_S: Final = 5.0
+"""Longer than the questions of one recall can take, so that none gets twice as many."""
+
+CHECKOUTS_REMEMBERED_MAX: Final = 8
+"""Checkouts whose list of files a process remembers: some megabytes each. Few processes look at more than one."""
+
+FOUND_FILES_REMEMBERED_MAX: Final = 1_024
+"""Related files that are made once for all records that name them: some hundred kilobytes."""

@@ -34,7 +34,7 @@ from hardwon.errors import (
 )
 from hardwon.fields import ABSENT, TIME_US_MAX, from_us, new_id, now, to_us
 from hardwon.govern.cleaning import clean_event, without_secrets
-from hardwon.govern.lifecycle import check_transition, effective_validation
+from hardwon.govern.lifecycle import check_transition, effective_validation, standing_beneath
 from hardwon.govern.redaction import redact, redact_json
 from hardwon.govern.trust import check_claim, credits_of_others, proved_itself, was_confirmed
 from hardwon.intake import Envelope
@@ -1061,7 +1061,11 @@ class Memory:
     def _change_status(self, record_id: str, to: Status, by: str, details: dict[str, Any]) -> AnyRecord:
         event = Event(record_id=record_id, kind="status", at=self._clock(), by=by, status=to, **details)
         with self._store.write() as writer:
-            check_transition(self._must_get(writer, event.record_id).metadata.validation.status, to)
+            stored = writer.get(self.project, event.record_id)
+            if not stored:
+                raise UnknownRecordError(f"there is no record {event.record_id} in project {self.project!r}")
+            envelope = original_of(stored).metadata.validation
+            check_transition(standing_beneath(envelope, writer.events_of(self.project, event.record_id)).status, to)
             changed = self._happen(writer, event)
         self._follow_in_tree()
         return changed

@@ -45,6 +45,12 @@ def effective_validation(envelope: Validation, events: Iterable[Event]) -> Valid
     return standing.altered(status="archived") if held else standing
 
 
+def standing_beneath(envelope: Validation, events: Iterable[Event]) -> Validation:
+    """What the record would be again if nothing kept it in the archive: files that are gone or changed do not keep anybody from
+    deciding about it, and what is decided stands."""
+    return _standing(envelope, events)[0]
+
+
 def is_held_as_stale(envelope: Validation, events: Iterable[Event]) -> bool:
     """Whether files that changed keep a record archived: `fresh` would take that back."""
     return "stale" in _standing(envelope, events)[1]

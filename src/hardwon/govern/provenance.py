@@ -13,7 +13,19 @@ _PATH: Final = re.compile(
     # Possessive throughout: no word is read twice, however long it is. Two dots in a row, which lead upward, never match.
     rf"(?<![\w@+~./-])(?:\./)?+{_WORD}*+(?:/\.?{_WORD}++|\.{_WORD}++)++"
 )
-_SECRET: Final = re.compile(r"(?:^|/)(?:\.env[^/]*|\.netrc|\.pgpass|id_[a-z0-9]+)$|\.(?:pem|key|p12|pfx)$", re.IGNORECASE)
+_SECRET_ENDINGS: Final = tuple(
+    """.pem .key .p8 .p12 .pfx .pkcs12 .ppk .keystore .jks .kdbx .gpg .ovpn .tfvars .tfstate .env credential credentials
+    .npmrc .yarnrc .yarnrc.yml .pypirc .htpasswd .s3cfg .boto .dockercfg .pgpass .my.cnf .netrc _netrc .vault-token""".split()
+)
+_MAY_BE_SECRET: Final = re.compile(
+    r"/\.(?:aws|ssh|gnupg|kube|azure|docker)/|env|credential|secret|\.tfstate\.|service.?account|/id_"
+)
+_SECRET: Final = re.compile(
+    r"""/(?:\.env[^/]* | [^/]*\.env\.[^/]* | id_[a-z0-9]+ | service[-_]?account[^/]*\.json | [^/]*\.tfstate\.[^/]*
+        | [^/]*(?:credential|secret)s?(?:[._-][^/]*)?\.(?:json|ya?ml|toml|ini|cfg|conf|xml|properties|csv|txt|enc))$
+    | /\.(?:aws|ssh|gnupg|kube|azure)/ | /\.docker/config\.json$""",
+    re.VERBOSE,
+)
 """Files that hold secrets and little else: not even their hash is kept unasked."""
 
 
@@ -27,11 +39,19 @@ def path_words(text: str) -> list[str]:
     for said in beginning.split():
         if "/" in said or "." in said:  # the pattern costs ten times what this does
             for word in _PATH.findall(said):
-                if len(word) <= limits.PATH_CHARS_MAX and not _of_git(word) and not _SECRET.search(word):
+                if len(word) <= limits.PATH_CHARS_MAX and not _of_git(word) and not holds_secrets(word):
                     found[word.removeprefix("./")] = None
             if len(found) >= limits.PATHS_TRIED_MAX:
                 break
     return list(found)[: limits.PATHS_TRIED_MAX]
+
+
+def holds_secrets(path: str) -> bool:
+    """Whether a file of that name holds secrets and little else. Whoever meets a link asks about where it leads, too."""
+    named = f"/{path.lower()}"
+    if named.endswith(_SECRET_ENDINGS):
+        return True
+    return _MAY_BE_SECRET.search(named) is not None and _SECRET.search(named) is not None
 
 
 def _of_git(path: str) -> bool:

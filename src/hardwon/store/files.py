@@ -145,18 +145,52 @@ def sha256_of(path: Path) -> str:
 
 
 def sha1_of(path: Path) -> str:
-    """The SHA-1 of a related file's content; empty where there is no such file."""
+    """The SHA-1 of a related file's content; empty where there is no such file. Whatever is named, it ends soon."""
     try:
         if not path.is_file():
             if path.exists():
                 raise InvalidInputError.one("related_files", str(path), "regular files")
             return ""
-        if path.stat().st_size > limits.FILE_HASH_BYTES_MAX:
-            raise InvalidInputError.one("related_files", str(path), f"files up to {limits.FILE_HASH_BYTES_MAX} bytes")
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, lambda: hashlib.sha1(usedforsecurity=False)).hexdigest()
+        real = os.path.realpath(path)
+        if is_of_the_system(real):
+            raise InvalidInputError.one("related_files", str(path), "regular files, and none that the system makes up")
+        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):  # somebody may have put another in its place
+                raise InvalidInputError.one("related_files", str(path), "regular files")
+            sha1 = sha1_of_open(handle, limits.FILE_HASH_BYTES_MAX)
+        finally:
+            os.close(handle)
     except OSError as error:
         raise InvalidInputError.one("related_files", str(path), f"readable files ({error.strerror})") from error
+    if sha1 is None:
+        raise InvalidInputError.one("related_files", str(path), f"files up to {limits.FILE_HASH_BYTES_MAX} bytes")
+    return sha1
+
+
+def sha1_of_open(handle: int, bytes_max: int) -> str | None:
+    """The SHA-1 of an open file; None where it holds more than `bytes_max`. What its size says does not count: files that the
+    system makes up say 0 and go on for ever."""
+    if os.fstat(handle).st_size > bytes_max:
+        return None
+    sha1 = hashlib.sha1(usedforsecurity=False)
+    left = bytes_max
+    while block := os.read(handle, limits.HASHED_AT_ONCE_BYTES):
+        left -= len(block)
+        if left < 0:
+            return None
+        sha1.update(block)
+    return sha1.hexdigest()
+
+
+SYSTEM_FOLDERS: Final = ("/proc/", "/sys/", "/dev/", "/run/")
+"""What is in there looks like files and is none: to read it may wait for ever, or change something."""
+
+
+def is_of_the_system(real: str, root: str = "/") -> bool:
+    """Whether a path without links leads to what the system makes up. What lies in the same such folder as `root`, a checkout
+    in /dev/shm say, is somebody's own."""
+    return any(real.startswith(folder) and not f"{root}/".startswith(folder) for folder in SYSTEM_FOLDERS)
 
 
 def file_system_of(path: Path, mounts: str) -> str:
