@@ -264,7 +264,7 @@ def _verify(desk: Desk, writer: Writer, record_id: str, test: str, run: _Run) ->
         record_id=record_id,
         kind="status",
         at=run.at,
-        by="test_runner",
+        by=PYTEST,
         status="verified",
         verified_by="test_runner",
         verification_id=verification_id(test, desk.head.commit or run.id),
