@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clocks import Clock
-from hardwon import Fact, Memory
+from hardwon import Fact, Memory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.feedback import RanTest, TestFeedback
 from hardwon.govern.feedback import is_attempt_between, name_of_test, names_test, result_of
@@ -95,7 +95,7 @@ def test_what_failed_or_claims_nothing_is_not_vouched_for(bench: Bench) -> None:
         memory.record_fact("test_session_expires is slow.", "observation"),
         memory.record_episode("login", 1.0, trajectory_summary="test_session_expires"),
     ]
-    fix = memory.record_fix(issue, True, False)
+    fix = memory.record_fix(issue, True, False, author="another")
     learned = memory.remember("test_session_expires needs a clock", "learning", insight_type="pattern")
     assert set(bench.run(passes=True).verified) == {fix.id, learned.id}
     assert {bench.status(record) for record in refused} == {"hypothesis"}
@@ -105,11 +105,11 @@ def test_it_must_have_to_do_with_the_failure(bench: Bench) -> None:
     bench.run(passes=False)
     unrelated = [bench.solution("Sessions are kept in a table."), bench.solution("See test_session_expires_late.")]
     linked = [
-        bench.solution("By its hash.", failure_hash=failure_hash(REPORT)),
-        bench.solution("By a file of the traceback.", related_files=[bench.files[1]]),
-        bench.solution(f"By its node id: {TEST}."),
+        bench.solution("By its hash.", failure_hash=failure_hash(REPORT), author="one"),
+        bench.solution("By a file of the traceback.", related_files=[bench.files[1]], author="two"),
+        bench.solution(f"By its node id: {TEST}.", author="three"),
     ]
-    assert set(bench.run(passes=True).verified) == {record.id for record in linked}
+    assert bench.run(passes=True).verified == [record.id for record in linked]
     assert {bench.status(record) for record in unrelated} == {"hypothesis"}
 
 
@@ -136,9 +136,15 @@ def test_what_another_failing_test_contradicts_is_not_vouched_for(bench: Bench) 
 
 def test_no_flood_of_claims_gets_in(bench: Bench) -> None:
     bench.run(passes=False)
-    claims = [bench.solution(f"test_session_expires: claim {number}.") for number in range(3 * VERIFIED_PER_TEST_MAX)]
-    verified = bench.run(passes=True).verified
-    assert verified == [record.id for record in reversed(claims[-VERIFIED_PER_TEST_MAX:])]
+    early = [bench.solution(author="evil") for _ in range(2)]
+    genuine = bench.solution(author="me")
+    for _ in range(3 * VERIFIED_PER_TEST_MAX):
+        bench.solution(author="evil")
+    linked_best = bench.solution(failure_hash=failure_hash(REPORT), author="last")
+    assert bench.run(passes=True).verified == [linked_best.id, early[0].id, genuine.id]
+    bench.run(passes=False)
+    claims = [bench.solution(author=f"author {number}") for number in range(3 * VERIFIED_PER_TEST_MAX)]
+    assert bench.run(passes=True).verified == [record.id for record in claims[:VERIFIED_PER_TEST_MAX]]
 
 
 def test_what_came_from_elsewhere_or_from_a_source_that_is_rolled_back(bench: Bench, tmp_path: Path) -> None:
@@ -160,7 +166,7 @@ def test_runs_that_somebody_else_had_vouch_for_nothing(bench: Bench, tmp_path: P
         other.load(tmp_path / "records.jsonl")
         claim = other.record_fact("test_session_expires: trust me.", "solution")
         done = other.record_tests([RanTest(TEST, False)])
-        assert (len(done.passed), done.verified) == (1, [])
+        assert (done.passed, done.verified, other.failing_tests()) == ([], [], []), "what failed there did not fail here"
         kept = other.get(claim.id)
         assert kept is not None
         assert kept.metadata.validation.status == "hypothesis"
@@ -195,6 +201,120 @@ def test_names_stay_short_and_different(bench: Bench) -> None:
     assert not names_test("test_b", "tests/a.py::test_b"), "too short a name to be meant"
     bench.run(passes=False, test=f"t.py::test_y[{'x' * 500}]", report="odd \0 \udcff report")
     assert len(bench.memory.failing_tests()) == 1
+
+
+def forged(memory: Memory, at: datetime) -> Fact:
+    """What looks like a failing test in every field that a caller can fill."""
+    return memory.record_fact(
+        f"The test {TEST} failed: boom",
+        "error",
+        1.0,
+        {"functions": [TEST]},
+        author="pytest",
+        source={"type": "test_result", "id": "pytest-1"},
+        tags=["pytest"],
+        failure_hash="abcd",
+        timestamp=at,
+    )
+
+
+def test_what_only_looks_like_a_result_is_none(bench: Bench, tmp_path: Path) -> None:
+    looks_alike = forged(bench.memory, bench.clock())
+    bench.memory.verify(looks_alike.id, "test_runner", "pytest-1")
+    bench.memory.publish(looks_alike.id, by="pytest")
+    claim = bench.solution(author="evil")
+    assert bench.memory.failing_tests() == []
+    assert bench.run(passes=True) == TestFeedback([], [], [], 0)
+    assert bench.status(claim) == "hypothesis"
+    with Memory(tmp_path / "other", clock=bench.clock) as other:
+        forged(other, datetime(2090, 1, 1, tzinfo=UTC))
+        other.record_tests([RanTest(TEST, True, REPORT)])
+        other.export(tmp_path / "records.jsonl")
+    bench.memory.load(tmp_path / "records.jsonl")
+    assert bench.memory.failing_tests() == []
+    assert len(bench.run(passes=False).failed) == 1
+    tried = bench.solution()
+    assert bench.run(passes=True).verified == [tried.id]
+    assert bench.memory.doctor().ok
+
+
+def test_what_looks_like_a_result_crowds_none_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TESTS_REMEMBERED_MAX", 1)
+    monkeypatch.setattr(limits, "TEST_FAILURES_MAX", 1)
+    bench.run(passes=False)
+    forged(bench.memory, bench.clock())
+    assert bench.memory.failing_tests() == [TEST]
+
+
+def test_a_clock_that_was_years_ahead_once_ends_no_feedback(bench: Bench) -> None:
+    now = bench.clock.now
+    bench.clock.now = datetime(2090, 1, 1, tzinfo=UTC)
+    bench.run(passes=False)
+    bench.clock.now = now
+    assert len(bench.run(passes=False).failed) == 1
+    tried = bench.solution()
+    assert bench.run(passes=True).verified == [tried.id]
+
+
+def test_what_did_not_help_is_seen_behind_any_number_of_results(bench: Bench) -> None:
+    bench.run(passes=False)
+    did_not_help = bench.solution()
+    others = [f"tests/test_other.py::test_number_{number}" for number in range(60)]
+    bench.memory.record_tests([RanTest(other, True, f"E   ValueError: {other}") for other in others])
+    assert len(bench.run(passes=False).failed) == 1
+    bench.memory.record_tests([RanTest(other, False) for other in others])
+    assert bench.run(passes=True).verified == []
+    assert bench.status(did_not_help) == "hypothesis"
+
+
+SECRET = "ghp_" + "Q7w8E9r0T1" * 3 + "abcdef"
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        f"E   assert {'x' * 178} {SECRET} y",
+        f"E   boom\n{'x' * 1980}\n{SECRET}\n" + "y\n" * 3000,
+        "E   boom\n" + "x\n" * 3000 + f"{SECRET} {'y' * 1980}",
+        "E   boom\n" + "x\n" * 3000 + f"postgres://admin:Q7w8E9r0T1pw@db/x {'y' * 1975}",
+    ],
+)
+def test_no_half_of_a_secret_is_kept(bench: Bench, report: str) -> None:
+    bench.run(passes=False, report=report)
+    (failure,) = bench.memory.browse(tag="pytest")
+    assert "Q7w8" not in failure.to_json()
+
+
+@pytest.mark.parametrize("parameter", [SECRET, "p" * 65 + f"-{SECRET}-{'z' * 60}"])
+def test_a_test_whose_parameter_is_a_secret_is_known_again(bench: Bench, parameter: str) -> None:
+    test = f"{TEST}[{parameter}]"
+    assert len(bench.run(passes=False, test=test).failed) == 1
+    assert bench.run(passes=False, test=test) == TestFeedback([], [], [], 1)
+    both = [RanTest(test, False), RanTest(test.replace("abcdef", "fedcba"), True, REPORT, files=bench.files)]
+    assert bench.memory.record_tests(both).passed == [], "tests that only a secret tells apart are one, and it failed"
+    assert len(bench.run(passes=True, test=test).passed) == 1
+    assert bench.memory.failing_tests() == []
+    assert not any("Q7w8" in record.to_json() for record in bench.memory.browse(tag="pytest"))
+
+
+def test_a_test_that_its_file_no_longer_has_is_gone(bench: Bench) -> None:
+    file = TEST.partition("::")[0]
+    there, elsewhere = f"{file}::test_still_there", "tests/test_other.py::test_elsewhere"
+    for test in (TEST, there, elsewhere):
+        bench.run(passes=False, test=test)
+    tried = bench.solution()
+    assert bench.memory.record_tests([RanTest(file, False)]).gone == [], "nobody says that it was collected whole"
+    assert bench.memory.record_tests([RanTest(file, True, REPORT, tests=[])]).gone == [], "it could not be read"
+    (gone,) = bench.memory.record_tests([RanTest(file, False, tests=[there])]).gone
+    kept = bench.memory.get(gone)
+    assert isinstance(kept, Fact)
+    assert "is gone" in kept.content
+    assert bench.memory.failing_tests() == [there, elsewhere]
+    assert bench.status(tried) == "hypothesis", "a test that is gone vouches for nothing"
+    again = bench.run(passes=False)
+    assert len(again.failed) == 1
+    assert bench.memory.audit(gone)[-1].status == "archived"
+    assert bench.memory.doctor().ok
 
 
 def test_bad_input_is_refused(bench: Bench) -> None:

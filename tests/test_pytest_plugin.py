@@ -65,12 +65,15 @@ def test_a_failure_is_recorded_and_a_pass_vouches_for_what_was_tried_in_between(
     project.write("calc.py", RIGHT)
     with project.memory() as memory:
         by_hash = memory.record_fact(
-            "Subtraction was meant to be addition.", "solution", failure_hash=str(metadata.validation.failure_hash)
+            "Subtraction was meant to be addition.",
+            "solution",
+            failure_hash=str(metadata.validation.failure_hash),
+            author="one",
         )
         by_name = memory.record_trajectory(
-            "make test_addition pass", [{"action": "edit calc.py", "observation": "ok", "reward": 1.0}], 1.0
+            "make test_addition pass", [{"action": "edit calc.py", "observation": "ok", "reward": 1.0}], 1.0, author="two"
         )
-        by_file = memory.record_fact("Operands are numbers.", "decision", related_files=["tests/test_calc.py"])
+        by_file = memory.record_fact("Operands are numbers.", "decision", related_files=["tests/test_calc.py"], author="three")
     done = project.pytest("-p", "hardwon", "--lf")
     assert done.returncode == 0
     assert said(done) == ["hardwon: 1 test passing again, 3 records verified"]
@@ -178,6 +181,35 @@ def test_whatever_can_fail_is_told_apart(project: Project) -> None:
     project.write("tests/test_unreadable.py", "def test_now(): pass\n")
     done = project.pytest("-p", "hardwon", "-x", "tests/test_unreadable.py", "tests/test_many.py")
     assert said(done) == ["hardwon: 1 test failing as before, 1 test passing again"]
+
+
+TWO = """
+def test_one_that_goes(): assert 0
+class TestGroup:
+    def test_other_that_goes(self): assert 0
+def test_that_stays(): pass
+"""
+
+
+def test_a_test_that_was_renamed_does_not_fail_for_ever(project: Project) -> None:
+    project.write("calc.py", RIGHT)
+    project.write("tests/test_two.py", TWO)
+    assert said(project.pytest("-p", "hardwon")) == ["hardwon: 2 failures recorded"]
+    project.write("tests/test_two.py", "import pytest\ndef test_new_name(): pass\ndef test_that_stays(): pass\n")
+    some_only = (
+        ["-k", "stays"],
+        ["tests/test_two.py::test_that_stays"],
+        ["--lf"],
+        ["--deselect", "tests/test_two.py::test_new_name"],
+        ["-o", "python_functions=test_that*"],
+        ["tests/test_calc.py"],
+    )
+    for arguments in some_only:
+        assert said(project.pytest("-p", "hardwon", *arguments)) == [], arguments
+    assert said(project.pytest("-p", "hardwon")) == ["hardwon: 2 tests gone"]
+    with project.memory() as memory:
+        assert memory.failing_tests() == []
+        assert memory.doctor().ok
 
 
 def test_an_interrupted_run_tells_what_it_saw(project: Project) -> None:

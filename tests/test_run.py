@@ -358,6 +358,33 @@ def test_a_window_keeps_beginning_and_end_however_it_is_filled() -> None:
         assert window.left_out == len(given) - limits.RUN_HEAD_BYTES - limits.RUN_TAIL_BYTES
 
 
+TOKEN = "ghp_" + "Q7w8E9r0T1" * 3 + "abcdef"
+KEY_LINES = "\n".join(["Q7w8E9r0T1" * 6] * 100)
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "z" * 100_000 + f" {TOKEN} " + "y" * (limits.RUN_TAIL_BYTES - 30),
+        "x" * (limits.RUN_HEAD_BYTES - 15) + f" {TOKEN} " + "y" * 200_000,
+        "\x1b[31m" * 5_000 + "x" * (limits.RUN_HEAD_BYTES - 25_015) + f" {TOKEN} " + "y" * 200_000,
+        "z" * 100_000 + " password: Q7w8E9r0T1zz " + "\x1b[1m" * ((limits.RUN_TAIL_BYTES - 20) // 4) + "y" * 4,
+        "z\n" * 100_000
+        + f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINES}\n-----END RSA PRIVATE KEY-----\n"
+        + "\x1b[1m" * ((limits.RUN_TAIL_BYTES - 2_000) // 4),
+        "\x1b[1m" * ((limits.RUN_HEAD_BYTES - 2_000) // 4)
+        + f"-----BEGIN RSA PRIVATE KEY-----\n{KEY_LINES}\n-----END RSA PRIVATE KEY-----\n"
+        + "z\n" * 100_000,
+    ],
+    ids=["end", "beginning", "coloured", "name apart", "end of a key", "beginning of a key"],
+)
+def test_no_half_of_a_secret_is_shown(printed: str) -> None:
+    window = running.Window()
+    window.add(printed.encode())
+    assert "Q7w8" in window.head.decode() + window.tail.decode()
+    assert "Q7w8" not in attempts.shown_of(window)
+
+
 def test_output_is_recorded_as_it_was_read_in_the_end() -> None:
     assert attempts.plain(b"\x1b[31mred\x1b[0m \x1b]0;title\x07x\r\n") == "red x\n"
     assert attempts.plain(b"10%\r50%\r100%\ndone\r\n") == "100%\ndone\n"

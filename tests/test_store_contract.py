@@ -115,6 +115,29 @@ class TestStore:
             cursor = Cursor(page[-1].at_us, page[-1].id)
         assert [stored.id for stored in seen] == [made.id for made in expected]
 
+    def test_marked_records_are_those_that_somebody_here_gave_a_status(self, store: Store) -> None:
+        rows = [row(f"n{n}", n) for n in range(5)]
+        with store.write() as writer:
+            writer.append(rows)
+            marked, imported, by_another, of_another_status, _ = (made.id for made in rows)
+            events = [event(marked, "status"), event(imported, "status"), event(imported, "imported")]
+            events += [
+                event(by_another, "status").altered(by="eve"),
+                event(of_another_status, "status").altered(status="verified"),
+            ]
+            writer.add_events("p", events)
+        assert [stored.id for stored in store.marked("p", EVERYTHING, "bob", "archived", 10)] == [marked]
+        assert store.marked("p", Filters(author="eve"), "bob", "archived", 10) == []
+        assert store.marked("other", EVERYTHING, "bob", "archived", 10) == []
+
+    def test_the_newest_of_others(self, store: Store) -> None:
+        rows = [row("early", 1), row("late", 9), row("elsewhere", 5, "other")]
+        with store.write() as writer:
+            writer.append(rows)
+        assert store.newest_of_others("p", "bob", rows[1].at_us + 1) == rows[1].at_us
+        assert store.newest_of_others("p", "bob", rows[1].at_us) == rows[0].at_us
+        assert store.newest_of_others("p", "ann", rows[1].at_us + 1) == 0
+
     def test_search_matches_any_term_within_the_filters(self, store: Store) -> None:
         rows = [row("alpha beta", 1, tags=["x"]), row("alpha alpha alpha", 2), row("gamma", 3), row("alpha", 4, "other")]
         with store.write() as writer:

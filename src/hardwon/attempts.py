@@ -37,7 +37,7 @@ TAG: Final = "run"
 RUNNING: Final = "HARDWON_RUN"
 """The environment variable by which a run inside a run knows: the session's id, then a key of each command under way."""
 
-_RUNNING: Final = re.compile(r"[0-9a-f-]{36}(?: [0-9a-f]{16,64}){0,64}")
+_RUNNING: Final = re.compile(rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}")
 _BINARY_SHARE: Final = 0.1  # of characters that no text has
 
 # --- the command line -------------------------------------------------------------------------------------------------
@@ -71,12 +71,11 @@ _TESTING: Final[Mapping[str, frozenset[str]]] = {
 }
 _PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
 _ASSIGNED: Final = re.compile(r"\w+=")
-_WORDS_LOOKED_AT: Final = 12
 
 
 def runs_tests(command: Sequence[str]) -> bool:
     """Whether the command is one that runs tests."""
-    words = [word for word in command[:_WORDS_LOOKED_AT] if not _ASSIGNED.match(word)]
+    words = [word for word in command[: limits.RUN_WORDS_LOOKED_AT] if not _ASSIGNED.match(word)]
     while words:
         name, *rest = words
         name = name.replace("\\", "/").rpartition("/")[2]
@@ -88,7 +87,9 @@ def runs_tests(command: Sequence[str]) -> bool:
             words = list(_from_first_word(rest))
         else:
             targets = [word for word in rest if not word.startswith("-") and word != "run"]
-            return name in _TESTERS or any(_names_tests(target, _TESTING.get(name, frozenset())) for target in targets[:3])
+            return name in _TESTERS or any(
+                _names_tests(target, _TESTING.get(name, frozenset())) for target in targets[: limits.RUN_TARGETS_LOOKED_AT]
+            )
     return False
 
 
@@ -127,7 +128,7 @@ class Session:
 
     def environment(self, line: str) -> dict[str, str]:
         """What the command is given, so that runs inside it know."""
-        under_way = tuple(dict.fromkeys((*self.under_way, same_action(line))))[-64:]
+        under_way = tuple(dict.fromkeys((*self.under_way, same_action(line))))[-limits.RUNS_UNDER_WAY_MAX :]
         return {RUNNING: " ".join((self.id, *under_way))}
 
 
@@ -153,10 +154,29 @@ def shown_of(output: Window) -> str:
     """The beginning and the end of the output, without secrets, as far as failures are told by them."""
     if not output.left_out:
         return _cut(redact(plain(output.head + output.tail))[0])
-    # What the cut went through is left out: half a secret would not be recognised.
-    head = output.head[: max(output.head.rfind(b"\n"), 0)] or output.head
-    tail = output.tail[output.tail.find(b"\n") + 1 :]
+    head, tail = _before_cut(output.head), _after_cut(output.tail)
     return _cut(redact(plain(head))[0], redact(plain(tail))[0], output.total - len(head) - len(tail))
+
+
+# What the cut went through is left out: half a secret would not be recognised, nor one whose name went with the other half.
+
+_KEY_END: Final = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----")
+_KEY_BEGIN: Final = b"-----BEGIN "
+
+
+def _before_cut(head: bytes) -> bytes:
+    """Without its last line; of a single line, without its last two words."""
+    whole, newline, _ = head.rpartition(b"\n")
+    return whole if newline else b" ".join(head.rsplit(None, 2)[:-2])
+
+
+def _after_cut(tail: bytes) -> bytes:
+    """Without its first line; of a single line, without its first two words; without the rest of a private key."""
+    _, newline, whole = tail.partition(b"\n")
+    if not newline:
+        whole = b" ".join(tail.split(None, 2)[2:])
+    end = _KEY_END.search(whole)
+    return whole[end.end() :] if end and _KEY_BEGIN not in whole[: end.start()] else whole
 
 
 def _cut(head: str, tail: str = "", left_out: int = 0) -> str:

@@ -7,22 +7,25 @@ publishes what was verified on the way to it. What deserves either is decided in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from hardwon import intake, limits
-from hardwon.fields import from_us, new_id, to_us
+from hardwon.fields import TIME_US_MAX, from_us, new_id, to_us
 from hardwon.govern.feedback import (
+    MARK_STATUS,
     PYTEST,
     Result,
     Said,
     came_from_elsewhere,
     claims_to_work,
+    foremost,
     is_attempt_between,
-    is_linked,
+    link,
     may_publish,
     name_of_test,
     newest_results,
@@ -30,6 +33,7 @@ from hardwon.govern.feedback import (
     tests_behind,
     verification_id,
 )
+from hardwon.govern.redaction import redact
 from hardwon.knowledge import readable
 from hardwon.learn.failures import error_core, failure_hash
 from hardwon.learn.lessons import keys_of
@@ -37,32 +41,33 @@ from hardwon.model import AnyRecord, Entities, Event, Fact, FactType, Record
 from hardwon.outside.git import Commit, Head
 from hardwon.recall.filters import Filters
 from hardwon.recall.searchable import searchable_text
-from hardwon.store.contract import Store, Stored, Writer
+from hardwon.store.contract import Store, Writer
 from hardwon.store.rows import record_of
 from hardwon.upkeep import happen
 
 BY_HOOK: Final = "git hook"
 _FAILURE_KEY: Final = "failure:"
-_SHOWN_CHARS: Final = 200  # of an error, inside a sentence
-_NEWEST: Final = 50  # records that are looked at for one that is not a test's result
+_MARKED: Final = "told by a test run"
 
 
 @dataclass(frozen=True)
 class RanTest:
     """A test that ran: its node id, whether it failed, what its report says, where it failed (call, setup, teardown or
-    collection), and the files it is about, its own first."""
+    collection), and the files it is about, its own first. Of a file that was collected whole (its name is then the node id),
+    `tests` are the node ids of all it has: those that failed before and are not among them are gone."""
 
     node_id: str
     failed: bool
     report: str = ""
     where: str = "call"
     files: Sequence[str | Path] = ()
+    tests: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
 class TestFeedback:
     """What a test run changed: ids of new facts on tests that fail, and on tests that pass again, and of records that the
-    latter vouch for. `unchanged`: tests that fail as they did before."""
+    latter vouch for. `unchanged`: tests that fail as they did before. `gone`: ids of new facts on tests that no longer are."""
 
     __test__ = False  # pytest would take it for a test where it is imported
 
@@ -70,6 +75,7 @@ class TestFeedback:
     passed: list[str]
     verified: list[str]
     unchanged: int
+    gone: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -94,10 +100,11 @@ class _Plan:
     failing: list[tuple[RanTest, str, Result | None]]  # with the hash of the failure
     passing: list[tuple[RanTest, Result]]
     still: list[Result]  # of tests that fail as they did before
+    gone: list[Result]
 
     @property
     def is_empty(self) -> bool:
-        return not self.failing and not self.passing
+        return not self.failing and not self.passing and not self.gone
 
 
 @dataclass(frozen=True)
@@ -122,8 +129,8 @@ def record_tests(
 
 
 def _plan(desk: Desk, ran: Sequence[RanTest], hashes: dict[str, str], at: datetime) -> _Plan:
-    known = results(desk.store, desk.project)
-    newest_us = _newest_other_us(desk.store, desk.project, at)
+    known = results(desk.store, desk.project, at)
+    newest_us = desk.store.newest_of_others(desk.project, PYTEST, to_us(at))  # what claims to be of the future was not
     failing, passing, still = [], [], []
     for test in _most_telling(ran, known):
         if test.node_id not in hashes:
@@ -135,29 +142,35 @@ def _plan(desk: Desk, ran: Sequence[RanTest], hashes: dict[str, str], at: dateti
             failing.append((test, failure, before))
         else:
             still.append(before)
-    for test in ran:
-        stood = None if test.failed else known.get(name_of_test(test.node_id))
-        if stood and stood.failure:
+    failed = {name_of_test(test.node_id) for test in ran if test.failed}
+    open_ = {name: result for name, result in known.items() if result.failure and name not in failed}
+    for test in ran if open_ else ():  # names are made only where one of them may be told of
+        stood = None if test.failed else open_.pop(name_of_test(test.node_id), None)
+        if stood:
             passing.append((test, stood))
-    return _Plan(failing, passing, still)
+    return _Plan(failing, passing, still, _gone(ran, open_.values()))
+
+
+def _gone(ran: Sequence[RanTest], failing: Iterable[Result]) -> list[Result]:
+    """Of the tests that failed and did not run now, those that their file no longer has."""
+    whole = {test.node_id: test.tests for test in ran if test.tests is not None and not test.failed}
+    names: dict[str, set[str]] = {}
+    found = []
+    for result in failing if whole else ():
+        if result.file in whole and result.file not in names:
+            names[result.file] = {name_of_test(each) for each in whole[result.file]}
+        if result.test != result.file and result.file in names and result.test not in names[result.file]:
+            found.append(result)
+    return found[: limits.TEST_FAILURES_MAX]
 
 
 def _most_telling(ran: Sequence[RanTest], known: Mapping[str, Result]) -> list[RanTest]:
     """The tests that failed; where they are very many, those that are known already, then the first ones."""
-    failed = [test for test in ran if test.failed]
+    # Two whose names differ by a secret alone are one.
+    failed = list({name_of_test(test.node_id): test for test in reversed(ran) if test.failed}.values())[::-1]
     if len(failed) > limits.TEST_FAILURES_MAX:
         failed.sort(key=lambda test: name_of_test(test.node_id) not in known)
     return failed[: limits.TEST_FAILURES_MAX]
-
-
-def _newest_other_us(store: Store, project: str, at: datetime) -> int:
-    """When something was last recorded that is no result of a test; what claims to be of the future was not."""
-    newest = store.page(project, Filters(until=at), None, _NEWEST)
-    return max((found.at_us for found in newest if not _is_result(found)), default=0)
-
-
-def _is_result(stored: Stored) -> bool:
-    return stored.kind == "fact" and any(result_of(record) for record in readable([stored]))
 
 
 def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback:
@@ -173,21 +186,37 @@ def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback
             if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
                 verified[record_id] = None
                 _verify(desk, writer, record_id, before.test, run)
+    passed = [fact.id for fact, _ in told[len(failed) :]]
+    gone = [(_told_gone(desk, result, run), result) for result in plan.gone]
+    _keep(desk, writer, [*told, *gone], run.at)
+    return TestFeedback(failed, passed, list(verified), len(plan.still), [fact.id for fact, _ in gone])
+
+
+def _keep(desk: Desk, writer: Writer, told: Sequence[tuple[Fact, Result | None]], at: datetime) -> None:
+    """The facts, marked as results, each in place of the one before it."""
     desk.append(writer, [fact for fact, _ in told])
+    marks = [
+        Event(id=new_id(at), record_id=fact.id, kind="status", at=at, by=PYTEST, status=MARK_STATUS, reason=_MARKED)
+        for fact, _ in told
+    ]
+    writer.add_events(desk.project, marks)
     for fact, stood in told:
         if stood:
-            _supersede(desk, writer, stood.record_id, fact, run.at)
-    return TestFeedback(failed, [fact.id for fact, _ in told[len(failed) :]], list(verified), len(plan.still))
+            _supersede(desk, writer, stood, fact, at)
 
 
-def _supersede(desk: Desk, writer: Writer, old_id: str, fact: Fact, at: datetime) -> None:
-    reason = "the test failed again" if fact.fact_type == "error" else "the test passes again"
-    event = Event(id=new_id(at), record_id=old_id, kind="superseded", at=at, by=PYTEST, replaced_by=fact.id, reason=reason)
+def _supersede(desk: Desk, writer: Writer, old: Result, fact: Fact, at: datetime) -> None:
+    now = result_of(fact)
+    passes = "is gone" if now and now.gone else "passes again"
+    reason = "the test failed again" if fact.fact_type == "error" else f"the test {passes}"
+    event = Event(
+        id=new_id(at), record_id=old.record_id, kind="superseded", at=at, by=PYTEST, replaced_by=fact.id, reason=reason
+    )
     happen(writer, desk.project, event)
 
 
 def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) -> list[Said]:
-    """What may have led to any of the passes, the newest first; never what came from a source that was rolled back. Where the
+    """What may have led to any of the passes; never what came from a source that was rolled back. Where the
     tests are such a source, their passes say nothing."""
     if PYTEST in desk.store.rolled_back(desk.project):
         return []
@@ -208,25 +237,25 @@ def _vouched(
     run: _Run,
 ) -> list[str]:
     """What this pass vouches for: never what has to do with a test that fails in the same run."""
-    if came_from_elsewhere(writer.events_of(desk.project, before.record_id)):
-        return []  # it did not fail here
     now = result_of(fact)
     same = now is not None and before.same_test_as(now)
-    chosen = []
-    for said in attempts:
-        record = said.record
-        if not is_attempt_between(record, before.at_us, to_us(run.started), desk.head.branch):
-            continue
-        if not is_linked(said, before, by_file=same) or any(is_linked(said, other) for other in failing):
-            continue
-        stored = writer.get(desk.project, record.id)
-        if stored is None or record_of(stored).metadata.validation.status != "hypothesis":
-            continue
-        if not came_from_elsewhere(writer.events_of(desk.project, record.id)):
-            chosen.append(record.id)
-        if len(chosen) == limits.VERIFIED_PER_TEST_MAX:
-            break
-    return chosen
+    linked = [
+        (strength, said)
+        for said in attempts
+        if is_attempt_between(said.record, before.at_us, to_us(run.started), desk.head.branch)
+        and (strength := link(said, before, by_file=same))
+        and not any(link(said, other) for other in failing)
+        and _is_open(desk, writer, said.record.id)
+    ]
+    return [said.record.id for said in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
+
+
+def _is_open(desk: Desk, writer: Writer, record_id: str) -> bool:
+    """Whether it was recorded here, and nobody has judged it yet."""
+    stored = writer.get(desk.project, record_id)
+    if stored is None or record_of(stored).metadata.validation.status != "hypothesis":
+        return False
+    return not came_from_elsewhere(writer.events_of(desk.project, record_id))
 
 
 def _verify(desk: Desk, writer: Writer, record_id: str, test: str, run: _Run) -> None:
@@ -235,7 +264,7 @@ def _verify(desk: Desk, writer: Writer, record_id: str, test: str, run: _Run) ->
         record_id=record_id,
         kind="status",
         at=run.at,
-        by="test_runner",
+        by=PYTEST,
         status="verified",
         verified_by="test_runner",
         verification_id=verification_id(test, desk.head.commit or run.id),
@@ -244,7 +273,7 @@ def _verify(desk: Desk, writer: Writer, record_id: str, test: str, run: _Run) ->
 
 
 def _told_failure(desk: Desk, test: RanTest, failure: str, before: Result | None, run: _Run) -> Fact:
-    report = _sound(test.report)
+    report = redact(_sound(test.report))[0]  # before anything is cut off: half a secret would not be recognised
     during = "" if test.where == "call" else f" in {test.where}"
     content = f"The test {name_of_test(test.node_id)} failed{during}: {_headline(report)}"
     if report.strip():
@@ -262,7 +291,16 @@ def _told_pass(desk: Desk, test: RanTest, before: Result, run: _Run) -> Fact:
     return _fact(desk, again, content, "observation", before.failure, before, run)
 
 
-def _fact(desk: Desk, test: RanTest, content: str, fact_type: FactType, failure: str, before: Result | None, run: _Run) -> Fact:
+def _told_gone(desk: Desk, before: Result, run: _Run) -> Fact:
+    content = f"The test {before.test} is gone: its file no longer has it. The test had failed when it last ran."
+    root = desk.root or Path.cwd()
+    gone = RanTest(before.test, False, files=[str(root / path) for path in before.files])
+    return _fact(desk, gone, content, "observation", None, before, run)
+
+
+def _fact(
+    desk: Desk, test: RanTest, content: str, fact_type: FactType, failure: str | None, before: Result | None, run: _Run
+) -> Fact:
     # A clock that was set back must not make what a test did now count as done before.
     told_at = max(run.at, from_us(before.at_us + 1)) if before else run.at
     envelope = {
@@ -270,8 +308,7 @@ def _fact(desk: Desk, test: RanTest, content: str, fact_type: FactType, failure:
         "timestamp": told_at,
         "tags": [PYTEST, *([f"task:{run.task}"] if run.task else [])],
         "related_files": _hashable(test.files),
-        "failure_hash": failure,
-    }
+    } | ({"failure_hash": failure} if failure else {})
     metadata = intake.metadata(envelope, told_at, desk.root, desk.store.location)
     name = name_of_test(test.node_id)
     entities = Entities(files=[file.path for file in metadata.context.related_files], functions=[name])
@@ -289,7 +326,7 @@ def _headline(report: str) -> str:
     lines = [line.strip() for line in report.splitlines() if line.strip()]
     marked = [line[2:].strip() for line in lines if line.startswith("E ")]
     said = (marked or lines[-1:] or ["no report"])[0]
-    return (said or error_core(report))[:_SHOWN_CHARS]
+    return (said or error_core(report))[: limits.TEST_ERROR_SHOWN_CHARS]
 
 
 def _shortened(report: str) -> str:
@@ -317,7 +354,7 @@ def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by:
         return []
     published: list[str] = []
     with store.write() as writer:
-        known = {name: each for name, each in results(store, project).items() if not _is_gone(each, commit.root)}
+        known = {name: each for name, each in results(store, project, at).items() if not _is_gone(each, commit.root)}
         for said in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
             record = said.record
             events = writer.events_of(project, record.id)
@@ -355,13 +392,17 @@ def _holds(commit: Commit, record: Record, tests: Sequence[Result]) -> bool:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def results(store: Store, project: str) -> dict[str, Result]:
+def results(store: Store, project: str, at: datetime | None = None) -> dict[str, Result]:
     """How each test that ever failed stands: from what is believed now, and from the newest whatever became of it, because a
-    record may have been archived for other reasons than that its test ran again."""
-    asked = Filters(kind="fact", author=PYTEST, tag=PYTEST)
-    found = store.page(project, asked.altered(status="hypothesis"), None, limits.TESTS_REMEMBERED_MAX)
+    record may have been archived for other reasons than that its test ran again. Only what a test run wrote here counts, and
+    nothing that a clock which went wrong dated long after `at`."""
+    until = from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX)) if at else None
+    asked = Filters(kind="fact", author=PYTEST, tag=PYTEST, until=until)
+    live = asked.altered(status=MARK_STATUS)
+    found = store.marked(project, live, PYTEST, MARK_STATUS, limits.TESTS_REMEMBERED_MAX)
     known = {each.id for each in found}
-    newest = [each for each in store.page(project, asked, None, limits.TEST_FAILURES_MAX) if each.id not in known]
+    newest = store.marked(project, asked, PYTEST, MARK_STATUS, limits.TEST_FAILURES_MAX)
+    newest = [each for each in newest if each.id not in known]
     return newest_results(readable(sorted([*found, *newest], key=lambda each: (each.at_us, each.id), reverse=True)))
 
 

@@ -780,8 +780,8 @@ ATTEMPT_DAYS_MAX: Final = 7
 """What was recorded longer before a pass hardly led to it, and nobody remembers enough to object."""
 
 VERIFIED_PER_TEST_MAX: Final = 5
-"""Records that one pass vouches for, the newest: each is an attempt at the same failure, and one of them is what helped.
-Whoever floods the memory with claims about a failing test gets no more than these."""
+"""Records that one pass vouches for, one of each author: each is an attempt at the same failure, and one of them is what
+helped. Whoever floods the memory with claims about a failing test, under whatever names, gets no more than these."""
 
 VERIFIED_PER_RUN_MAX: Final = 50
 """Records that one test run vouches for. A run that mends more was a run after a merge, not after so many attempts."""
@@ -818,3 +818,21 @@ CHECKOUTS_REMEMBERED_MAX: Final = 8
 
 FOUND_FILES_REMEMBERED_MAX: Final = 1_024
 """Related files that are made once for all records that name them: some hundred kilobytes."""
+
+# --- what test runs and commands are told by ----------------------------------------------------------------------
+
+TEST_ERROR_SHOWN_CHARS: Final = 200
+"""What a sentence about a failing test says of its error: two lines on a screen. The report follows."""
+
+RESULT_AHEAD_US_MAX: Final = 3_600_000_000
+"""How far after now a test's result may be dated and still count: where a clock stands still or is set back a little, results
+are dated just after the one before. One that a clock of another year dated would hide all that come after it."""
+
+RUN_WORDS_LOOKED_AT: Final = 12
+"""Words of a command among which the one that runs tests is looked for. Launchers and their options take fewer."""
+
+RUN_TARGETS_LOOKED_AT: Final = 3
+"""Words after a build tool (`make -j4 clean test`) that may name what is tested."""
+
+RUNS_UNDER_WAY_MAX: Final = 64
+"""Commands inside one another that a run knows of, the innermost. It goes through the environment, which has little room."""

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pytest
 
 _NAME: Final = "hardwon"
@@ -57,11 +59,18 @@ class Watcher:
         self._started = time.time()
         self._passed: dict[str, bool] = {}  # by node id; False until the test is through
         self._failed: dict[str, tuple[str, Any]] = {}  # by node id: where, and the report
+        self._has: dict[str, set[str]] = {}  # by node id of a file: those of what was collected in it
+        self._cut: set[str] = set()  # files of which not everything was collected
         self._line: tuple[str, bool] | None = None
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if not report.nodeid:
             return
+        file = _file_of(report.nodeid)
+        if report.passed:
+            self._has.setdefault(file, set()).update(node.nodeid for node in getattr(report, "result", None) or ())
+        else:
+            self._cut.add(file)
         if report.failed:
             self._failed[report.nodeid] = "collection", report
         elif report.passed:
@@ -80,6 +89,22 @@ class Watcher:
         elif report.when == "teardown" and name in self._passed:
             self._passed[name] = report.passed
 
+    def pytest_deselected(self, items: Iterable[Any]) -> None:
+        self._cut.update(_file_of(item.nodeid) for item in items)
+
+    def _whole(self, passed: Iterable[str]) -> dict[str, set[str]]:
+        """The files of which every test was collected, with what they have: a test that is not among it is gone. Where the run
+        asked for some tests only, nobody knows."""
+        option = self._config.option
+        asked = ("keyword", "markexpr", "lf", "stepwise", "deselect", "override_ini", "collectonly")
+        if any(getattr(option, name, None) for name in asked) or any("::" in str(each) for each in self._config.args):
+            return {}
+        return {
+            file: self._has[file]
+            for file in passed
+            if file in self._has and file not in self._cut and (self._config.rootpath / file).is_file()
+        }
+
     def pytest_sessionfinish(self) -> None:
         passed = [name for name, through in self._passed.items() if through and name not in self._failed]
         try:
@@ -96,7 +121,9 @@ class Watcher:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a run may turn them into errors
             task = self._config.getoption("--hardwon-task")
-            done = record(memory, project, task, folder, self._config.rootpath, self._started, passed, self._failed)
+            done = record(
+                memory, project, task, folder, self._config.rootpath, self._started, passed, self._failed, self._whole(passed)
+            )
             self._line = (done.line, False) if done.line else None
             cache = getattr(self._config, "cache", None)
             if cache is not None:
@@ -121,6 +148,10 @@ class Watcher:
         if self._line:
             line, is_warning = self._line
             terminalreporter.write_line(line, yellow=is_warning)
+
+
+def _file_of(node_id: str) -> str:
+    return node_id.partition("::")[0]
 
 
 def _stamp(path: str) -> list[int] | None:

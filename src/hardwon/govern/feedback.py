@@ -4,20 +4,28 @@ A pass proves that a test passes, not that everything written since it failed wa
 say of themselves that they worked, that were recorded here between the last failing run and the run that passed, on the same
 branch, and that have to do with the failure: they carry its hash, name the test, or are about a file of its traceback. The last
 is the weakest link and counts only while the test's own file is what it was: a test that was rewritten is another test.
+
+A test's result is a record that a test run wrote. Anybody can write one that looks like it, so it is told by an event on it
+that nothing else writes: the plugin (`PYTEST`) gives it the status it has already (`MARK_STATUS`), when it is recorded.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.model import SOLVED_FROM, AnyRecord, Event, Experience, Fact, Fix, Record, Trajectory
+from hardwon.govern.redaction import redact
+from hardwon.model import SOLVED_FROM, AnyRecord, Event, Experience, Fact, Fix, Record, Status, Trajectory
 
 PYTEST: Final = "pytest"
 """The author, and the tag, of what the pytest plugin records."""
+
+MARK_STATUS: Final[Status] = "hypothesis"
+"""The status that the event gives which tells a result from what looks like one. No call of the memory sets this status: others
+verify, publish and archive."""
 
 _HASH_BYTES: Final = 8
 _NAMED_FROM_CHARS: Final = 6  # a shorter function name (`test_a`) is said without being meant
@@ -25,7 +33,9 @@ _PARAMETERS: Final = re.compile(r"\[.*$", re.DOTALL)
 
 
 def name_of_test(node_id: str) -> str:
-    """A test's node id as records can hold it: one printable line, short, and still different from that of any other test."""
+    """A test's node id as records can hold it: one printable line, short, without secrets, and else still different from that
+    of any other test."""
+    node_id = redact(node_id)[0]  # before it is cut: half a secret would not be recognised
     if len(node_id) <= limits.TEST_NAME_CHARS_MAX and node_id.isprintable():
         return node_id
     printable = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in node_id)
@@ -45,20 +55,25 @@ def vouching_test(verification: str | None) -> str:
 
 
 class Result(NamedTuple):
-    """How a test stood when it last ran: `failure` is the hash of how it failed, empty where it passed; `files` are those that
-    it is about, with their SHA-1."""
+    """How a test stood when it last ran: `failure` is the hash of how it failed, empty where it passed or is `gone`: its file
+    no longer has it. `files` are those that it is about, with their SHA-1."""
 
     test: str
     at_us: int
     failure: str
     files: Mapping[str, str]
     record_id: str = ""
+    gone: bool = False
+
+    @property
+    def file(self) -> str:
+        """The file that the test is in, as its name says."""
+        return self.test.partition("::")[0]
 
     @property
     def own_file(self) -> str | None:
         """The file that the test is in, as the record names it; None where it is not known."""
-        file = self.test.partition("::")[0]
-        return next((path for path in self.files if path == file or path.endswith(f"/{file}")), None)
+        return next((path for path in self.files if path == self.file or path.endswith(f"/{self.file}")), None)
 
     def same_test_as(self, other: Result) -> bool:
         """Whether the test's own file is known and said the same at both times."""
@@ -67,15 +82,18 @@ class Result(NamedTuple):
 
 
 def result_of(record: Record) -> Result | None:
-    """The result that a record of the plugin tells; None for any other record."""
+    """The result that a record of the plugin tells; None for any other record. Whether the plugin wrote it, its events tell."""
     source = record.metadata.source
     if not isinstance(record, Fact) or (source.author, source.type) != (PYTEST, "test_result"):
         return None
     if PYTEST not in record.metadata.tags or not record.entities.functions:
         return None
     files = {file.path: file.hash for file in record.metadata.context.related_files}
-    failure = (record.metadata.validation.failure_hash or "") if record.fact_type == "error" else ""
-    return Result(record.entities.functions[0], record.at_us, failure, files, record.id)
+    failure = record.metadata.validation.failure_hash or ""
+    failed = record.fact_type == "error"  # a pass carries the hash of what it ended; a test that is gone ended nothing
+    return Result(
+        record.entities.functions[0], record.at_us, failure if failed else "", files, record.id, gone=not failed and not failure
+    )
 
 
 def newest_results(records: Iterable[Record]) -> dict[str, Result]:
@@ -98,7 +116,7 @@ class Said(NamedTuple):
 
 def claims_to_work(record: Record) -> bool:
     """Whether the record is an attempt, or what was learned from one, that does not itself say it failed."""
-    if result_of(record):
+    if record.metadata.source.author == PYTEST:  # a run of tests tells results, whoever says that it tried something
         return False
     if isinstance(record, Experience):
         return record.outcome in ("success", "learning") and not record.unrouted
@@ -109,13 +127,25 @@ def claims_to_work(record: Record) -> bool:
     return isinstance(record, Fix) and record.fix_success
 
 
-def is_linked(said: Said, result: Result, *, by_file: bool = True) -> bool:
-    """Whether a record has to do with a test's failure. `by_file`: a file of the traceback is link enough."""
+def link(said: Said, result: Result, *, by_file: bool = True) -> int:
+    """How strongly a record has to do with a test's failure: by its hash, by a file of the traceback (`by_file`: that is link
+    enough), by the test's name, which anybody can say of anything; 0 not at all."""
     if result.failure and result.failure in said.failures:
-        return True
-    if names_test(said.text, result.test):
-        return True
-    return by_file and any(file.path in result.files for file in said.record.metadata.context.related_files)
+        return 3
+    if by_file and any(file.path in result.files for file in said.record.metadata.context.related_files):
+        return 2
+    return int(names_test(said.text, result.test))
+
+
+def foremost(linked: Iterable[tuple[int, Said]]) -> Iterator[Said]:
+    """Of each author the record that is linked most strongly, of those the oldest; in that order. Who claims much gets in no
+    more often than who claims once, and not before who claimed first."""
+    authors: set[str] = set()
+    for _, said in sorted(linked, key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id)):
+        author = said.record.metadata.source.author
+        if author not in authors:
+            authors.add(author)
+            yield said
 
 
 def names_test(text: str, test: str) -> bool:
@@ -157,12 +187,13 @@ def came_from_elsewhere(events: Iterable[Event]) -> bool:
 
 
 def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
-    """The tests that vouched for a record after a time."""
+    """The tests that vouched for a record after a time, in runs that were recorded: whoever calls `verify` names itself."""
     return {
         vouching_test(event.verification_id)
         for event in events
         if event.kind == "status"
         and event.status == "verified"
+        and event.by == PYTEST
         and event.verified_by == "test_runner"
         and event.at_us > since_us
     } - {""}
@@ -170,6 +201,6 @@ def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
 
 def may_publish(said: Said, tests: Collection[str], results: Mapping[str, Result]) -> bool:
     """Whether every test that vouched for the record passed when it last ran, and no test that it has to do with fails."""
-    if not tests or any(test not in results or results[test].failure for test in tests):
+    if not tests or any(test not in results or results[test].failure or results[test].gone for test in tests):
         return False
-    return not any(result.failure and is_linked(said, result) for result in results.values())
+    return not any(result.failure and link(said, result) for result in results.values())

@@ -100,10 +100,14 @@ def _root() -> Path:
 
 def _tell(found: Sequence[git_hooks.Hook], as_json: bool) -> None:
     if as_json:
-        said = [{"name": each.name, "path": str(each.path), "state": each.state, "chained": each.chained} for each in found]
+        said = [
+            {"name": each.name, "path": str(each.path), "state": each.state, "chained": each.chained, "edited": each.edited}
+            for each in found
+        ]
         write_json({"hooks": said})
         return
     for each in found:
         also = f"; calls {each.path.name}{git_hooks.SAVED} first" if each.chained and each.state == "installed" else ""
         state = {"installed": "installed", "absent": "not installed", "other": "somebody else's"}[each.state]
+        state += ", with changes of somebody's" if each.edited else ""
         write(f"{each.name}: {state} ({visible(str(each.path))}{also})\n")

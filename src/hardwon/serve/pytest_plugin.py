@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,8 +39,10 @@ def record(
     started: float,
     passed: Iterable[str],
     failed: Mapping[str, tuple[str, Any]],
+    whole: Mapping[str, Collection[str]],
 ) -> Recorded:
-    """`failed` has, by node id, where each test failed and pytest's report. `folder` is where pytest was started, `root` what
+    """`failed` has, by node id, where each test failed and pytest's report; `whole` has, by their node ids, files that were
+    collected whole, with the node ids of all they have. `folder` is where pytest was started, `root` what
     node ids are named from."""
     with _in_folder(folder):
         location = Memory.place_of(memory)
@@ -49,7 +51,8 @@ def record(
         named = _Names(root, repository_root(Path(folder)) or root)
         with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
             told = _most_telling(failed, named, opened)
-            ran = [RanTest(named(each), False) for each in passed]
+            ran = [RanTest(named(each), False) for each in passed if each not in whole]
+            ran += [RanTest(named(file), False, tests=[named(each) for each in tests]) for file, tests in whole.items()]
             ran += [_failure(each, *failed[each], Path(folder), named) for each in told]
             began = datetime.fromtimestamp(started, UTC)
             done = opened.record_tests(ran, f"pytest-{new_id()}", task=task, started=began)
@@ -59,6 +62,7 @@ def record(
         f"{_counted(len(failed) - len(told), 'failure')} left out" if len(told) < len(failed) else "",
         f"{_counted(done.unchanged, 'test')} failing as before" if done.unchanged else "",
         f"{_counted(len(done.passed), 'test')} passing again" if done.passed else "",
+        f"{_counted(len(done.gone), 'test')} gone" if done.gone else "",
         f"{_counted(len(done.verified), 'record')} verified" if done.verified else "",
     ]
     said = ", ".join(filter(None, parts))

@@ -290,6 +290,15 @@ class Store(ABC):
         ones and sources that were rolled back."""
 
     @abstractmethod
+    def marked(self, project: str, filters: Filters, by: str, status: str, limit: int) -> list[Stored]:
+        """The newest records that pass the filters, came from nowhere else (`imported`), and were given this status by an event
+        of `by`; archived ones too."""
+
+    @abstractmethod
+    def newest_of_others(self, project: str, author: str, until_us: int) -> int:
+        """The time of the newest record before a time that anybody but this author recorded; 0 where there is none."""
+
+    @abstractmethod
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         """The trusted records that came in last, whatever their time, the last first. Looks back over a bounded number of
         rows of all projects."""

@@ -196,6 +196,25 @@ class SqliteStore(Store):
         with self._reading() as connection:
             return [Stored(*row) for row in connection.execute(sql, (*values, limit))]
 
+    def marked(self, project: str, filters: Filters, by: str, status: str, limit: int) -> list[Stored]:
+        where, values = _where(project, filters)
+        happened = "SELECT 1 FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id AND e.kind"
+        sql = (
+            f"SELECT {_STORED} FROM record r WHERE {where} AND EXISTS ({happened} = 'status' AND e.body ->> 'by' = ? "
+            f"AND e.body ->> 'status' = ?) AND NOT EXISTS ({happened} = 'imported') ORDER BY r.at_us DESC, r.id DESC LIMIT ?"
+        )
+        with self._reading() as connection:
+            return [Stored(*row) for row in connection.execute(sql, (*values, by, status, limit))]
+
+    def newest_of_others(self, project: str, author: str, until_us: int) -> int:
+        sql = (
+            f"SELECT r.at_us FROM record r WHERE r.project_id = ? AND r.{tallies.ORDINARY} AND r.author <> ? AND r.at_us < ? "
+            "ORDER BY r.at_us DESC LIMIT 1"
+        )
+        with self._reading() as connection:
+            found = connection.execute(sql, (project, author, until_us)).fetchone()
+            return int(found[0]) if found else 0
+
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         sql = (
             f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.{tallies.ORDINARY} AND {_TRUSTED} "
