@@ -1116,7 +1116,8 @@ class Memory:
         """The tests that failed when they last ran, as far as runs were recorded."""
         from hardwon import feedback
 
-        return sorted(name for name, result in feedback.results(self._store, self.project).items() if result.failure)
+        found = feedback.results(self._store, self.project, self._clock())
+        return sorted(name for name, result in found.items() if result.failure)
 
     def publish_tested(self, commit: Commit, by: str = "git hook") -> list[str]:
         """Publishes what tests verified on the way to a commit that was just made, and that still holds; returns the ids.
