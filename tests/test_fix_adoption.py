@@ -982,7 +982,7 @@ def test_four_processes_that_come_at_once_adopt_once(tmp_path: Path) -> None:
                 tell("1" * 36)
             with Memory(folder / "ai_memory.db") as memory:
                 assert memory.stats().records >= 200
-                memory.record_fact("written at once", "observation")
+                memory.record_fact(f"Process {os.getpid()} wrote at once.", "observation")
 
         children = [Child.start(work) for _ in range(4)]
         assert [child.wait() for child in children] == [0, 0, 0, 0]
