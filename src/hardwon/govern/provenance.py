@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from hardwon import limits
@@ -39,11 +40,16 @@ def path_words(text: str) -> list[str]:
     for said in beginning.split():
         if "/" in said or "." in said:  # the pattern costs ten times what this does
             for word in _PATH.findall(said):
-                if len(word) <= limits.PATH_CHARS_MAX and not _of_git(word) and not holds_secrets(word):
+                if len(word) <= limits.PATH_CHARS_MAX and _may_be_told(word):
                     found[word.removeprefix("./")] = None
             if len(found) >= limits.PATHS_TRIED_MAX:
                 break
     return list(found)[: limits.PATHS_TRIED_MAX]
+
+
+@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)  # the same few files are named again and again
+def _may_be_told(word: str) -> bool:
+    return not _of_git(word) and not holds_secrets(word)
 
 
 def holds_secrets(path: str) -> bool:
