@@ -150,7 +150,7 @@ def measure_writes(folder: Path, names: list[str], count: int, rounds: int) -> b
                 with Memory(folder / f"{name}{turn}{side}.db", consolidate_every=0) as memory:
                     if side:
                         memory._checkout = None
-                    took[side].append(milliseconds(lambda: memory.add_many(made), time.process_time))  # noqa: B023
+                    took[side].append(milliseconds(lambda: memory.add_many(made), time.process_time))  # noqa: B023  # at once
         on, off = (statistics.median(each) / count * 1e3 for each in took)
         print(f"add_many of {count}, {name}: {on:.1f} µs a record, without looking {off:.1f} µs, ratio {on / off:.3f}")
         held &= name != "texts without paths" or on / off <= WRITE_RATIO_MAX

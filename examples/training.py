@@ -76,7 +76,7 @@ def curve(memory: Memory, reads: bool) -> list[list[float]]:
     runs: dict[str, list[float]] = {}
     for record in reversed(list(memory.browse(kind="episode"))):
         if (record.recalled is not None) == reads:
-            runs.setdefault(record.metadata.source.id, []).append(record.score)  # type: ignore[union-attr]
+            runs.setdefault(record.metadata.source.id, []).append(record.score)  # type: ignore[union-attr]  # asked for
     return list(runs.values())
 
 

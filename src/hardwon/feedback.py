@@ -342,7 +342,7 @@ def _sound(report: str) -> str:
 # --- a commit ---------------------------------------------------------------------------------------------------------
 
 
-def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by: str = BY_HOOK) -> list[str]:
+def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by: str) -> list[str]:
     """Publishes what was verified by tests since the commit before, recorded on that commit or this, where its tests still pass
     and the commit holds what it is about. Doing it again publishes nothing more."""
     since_us = 0 if commit.parent_at is None else to_us(commit.parent_at)

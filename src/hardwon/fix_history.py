@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
-from hardwon.fields import parse_time
-from hardwon.intake import whole_number
-from hardwon.learn.fix_rows import FixRow, text_of
+from hardwon.intake import moment, whole_number
+from hardwon.learn.fix_rows import FixRow
 from hardwon.learn.lessons import signature_keys
 from hardwon.model import Issue
 from hardwon.recall.filters import Filters
@@ -18,8 +16,6 @@ from hardwon.store.place import DEFAULT_PROJECT
 from hardwon.store.sqlite import SqliteStore
 
 __all__ = ["CountedStrategy", "FixHistory", "FixRow", "Learned", "PatternRow"]
-
-_BEST_FIRST = "fix_success DESC, verification_success DESC, timestamp DESC"
 
 
 class FixHistory:
@@ -40,7 +36,7 @@ class FixHistory:
 
     def row(self, fix_id: int) -> FixRow | None:
         with self._store.fix_tables() as tables:
-            return next(tables.rows("id = ?", (fix_id,), "id", 1), None)
+            return tables.row(fix_id)
 
     def similar(self, issue: Issue, limit: int) -> tuple[list[FixRow], list[FixRow], list[FixRow]]:
         """Earlier attempts at the same issue (by either signature), at issues of the same model and type, and of the same type
@@ -49,35 +45,24 @@ class FixHistory:
         found = self._store.by_key(DEFAULT_PROJECT, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX)
         with self._store.fix_tables() as tables:
             numbers = [number for each in found if (number := tables.id_of(each.id)) is not None]
-            exact = [row for number in numbers for row in tables.rows("id = ?", (number,), "id", 1)]
+            exact = [row for number in numbers if (row := tables.row(number))]
             exact.sort(key=lambda row: (row.fix_success, row.verification_success, row.timestamp), reverse=True)
-            model, issue_type = (issue.model, issue.issue_type), (issue.issue_type,)
-            of_model = list(tables.rows("model_name = ? AND issue_type = ?", model, _BEST_FIRST, limit))
-            return exact[:limit], of_model, list(tables.rows("issue_type = ?", issue_type, _BEST_FIRST, limit))
+            of_model = tables.best(issue.issue_type, issue.model, limit)
+            return exact[:limit], of_model, tables.best(issue.issue_type, None, limit)
 
     def recent(self, since: datetime | str | None = None, limit: int = 100, model: str | None = None) -> list[FixRow]:
         """The newest attempts, all of them or those of one model."""
         limit = whole_number("limit", limit, 1, limits.SHOWN_MAX)
-        conditions, values = ["timestamp >= ?"], ["" if since is None else text_of(_time(since))]
-        if model is not None:
-            conditions.append("model_name = ?")
-            values.append(model)
+        first = None if since is None else moment("since", since)
         with self._store.fix_tables() as tables:
-            return list(tables.rows(" AND ".join(conditions), values, "timestamp DESC", limit))
+            return tables.newest(first, model, limit)
 
     def all(self) -> Iterator[FixRow]:
         """Every row, oldest first, as of one instant."""
         with self._store.fix_tables() as tables:
-            yield from tables.rows("true", (), "id", -1)
+            yield from tables.all()
 
     def learned(self) -> Learned:
         """What works, and what does not, by issue type and model."""
         with self._store.fix_tables() as tables:
             return tables.learned()
-
-
-def _time(given: datetime | str) -> datetime:
-    try:
-        return parse_time(given)
-    except ValueError as error:
-        raise InvalidInputError.one("since", given, f"a time with a zone ({error})") from None

@@ -836,3 +836,11 @@ RUN_TARGETS_LOOKED_AT: Final = 3
 
 RUNS_UNDER_WAY_MAX: Final = 64
 """Commands inside one another that a run knows of, the innermost. It goes through the environment, which has little room."""
+
+# --- counted by the store -------------------------------------------------------------------------------------------
+
+VOTES_OF_AUTHOR_MAX: Final = 3
+"""Attempts of one author that count for, or against, what they recalled: more would let one agent lift what it likes."""
+
+STRATEGIES_WORDED_MAX: Final = 20
+"""Strategies whose words are looked for where FIXES_LISTED_MAX are to be listed: of some no words may be left."""

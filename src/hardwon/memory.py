@@ -1119,12 +1119,12 @@ class Memory:
         found = feedback.results(self._store, self.project, self._clock())
         return sorted(name for name, result in found.items() if result.failure)
 
-    def publish_tested(self, commit: Commit, by: str = "git hook") -> list[str]:
+    def publish_tested(self, commit: Commit, by: str | None = None) -> list[str]:
         """Publishes what tests verified on the way to a commit that was just made, and that still holds; returns the ids.
         `hardwon.outside.git.last_commit` tells the commit."""
         from hardwon import feedback
 
-        return feedback.publish_tested(self._store, self.project, commit, self._clock(), by)
+        return feedback.publish_tested(self._store, self.project, commit, self._clock(), by or feedback.BY_HOOK)
 
     def supersede(self, old_id: str, new_id: str, reason: str, by: str = "user") -> AnyRecord:
         """Archives a record in favour of the one that replaces it; returns the old one as it stands now."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError
@@ -25,8 +25,6 @@ from hardwon.upkeep import standing_of
 
 Keep = Callable[[Writer, Decision], None]
 """Puts the decision into the log, in effect."""
-
-_PAGE: Final = 500
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ def _pack_away(tidy: Tidy, picked: Sequence[_Picked], make_row: MakeRow, decisio
                 row = kept_row(each.stored, each.fix, *standing_of(each.fix, writer.events_of(tidy.project, each.fix.id)))
                 writer.replace(make_row(row, each.stored, each.fix, decision.id))
                 done.append(each)
-            if tidy.progress and len(done) % _PAGE == 0:
+            if tidy.progress and len(done) % limits.PAGE_ROWS == 0:
                 tidy.progress(len(done), len(picked))
         if done:
             tidy.keep(writer, decision)
@@ -110,7 +108,7 @@ def _pack_away(tidy: Tidy, picked: Sequence[_Picked], make_row: MakeRow, decisio
 def _old_fixes(tidy: Tidy, before_us: int) -> Iterator[_Picked]:
     """As far as they can be read, oldest first."""
     after = Cursor(-1, "")
-    while found := tidy.store.fixes_before(tidy.project, before_us, after, _PAGE):
+    while found := tidy.store.fixes_before(tidy.project, before_us, after, limits.PAGE_ROWS):
         for stored in found:
             try:
                 record = original_of(stored)
@@ -199,7 +197,7 @@ def let_go(store: Store, project: str, progress: Progress | None) -> int:
     done = 0
     with store.write() as writer:
         after = ""
-        while found := writer.cleaned(project, after, _PAGE):
+        while found := writer.cleaned(project, after, limits.PAGE_ROWS):
             for stored in found:
                 record = original_of(stored)
                 if isinstance(record, Cleaned) and record.packed is not None:

@@ -322,6 +322,6 @@ def upgrade(memory: AgentMemory) -> int:
 def whole(value: object, otherwise: int) -> int:
     """A count that somebody else may have written."""
     try:
-        return int(value)  # type: ignore[call-overload, no-any-return]
+        return int(value)  # type: ignore[call-overload, no-any-return]  # that is the question
     except (TypeError, ValueError, OverflowError):
         return otherwise

@@ -22,6 +22,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fields import from_us
 from hardwon.learn.canonical import canonical
+from hardwon.learn.confidence import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.lessons import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
 from hardwon.learn.support import shared_out
@@ -34,11 +35,10 @@ from hardwon.store.rows import original_of
 
 COLUMNS: Final = ", ".join(FixRow._fields)
 COUNTED_KINDS: Final = "('fix', 'cleaned')"
-_BATCH_RECORDS: Final = 1_000
-_WORDED_FROM: Final = 20  # strategies whose words are looked for; of some none may be left
 _SOURCES_FROM: Final = 50  # fixes by which a strategy's authors are known
 _TABLES: Final = ("fix_history", "issue_patterns", "model_characteristics", "fix_count")
 _FRESH: Final = "temp.fresh_"
+_FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
 
 Numbered = tuple[int, FixEntry]
 """A fix with its row number, which is its id in the tables."""
@@ -171,7 +171,7 @@ class FixTables:
             "ORDER BY seq"
         )
         found = self._entries(self._run(sql, values))
-        while batch := list(islice(found, _BATCH_RECORDS)):
+        while batch := list(islice(found, limits.BATCH_ROWS)):
             yield batch
 
     def _entries(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Numbered]:
@@ -233,10 +233,10 @@ class FixTables:
         table = f"{self._prefix}issue_patterns"
         self._connection.executemany(
             f"INSERT INTO {table} (pattern_name, issue_signature, success_count, failure_count, last_seen, confidence_score) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, min(1.0, (?3 + ?4) / 10.0)) ON CONFLICT (pattern_name) DO UPDATE SET "
+            f"VALUES (?1, ?2, ?3, ?4, ?5, min(1.0, (?3 + ?4) / {_FULL})) ON CONFLICT (pattern_name) DO UPDATE SET "
             "success_count = success_count + excluded.success_count, failure_count = failure_count + excluded.failure_count, "
             "last_seen = max(last_seen, excluded.last_seen), confidence_score = min(1.0, "
-            "(success_count + excluded.success_count + failure_count + excluded.failure_count) / 10.0)",
+            f"(success_count + excluded.success_count + failure_count + excluded.failure_count) / {_FULL})",
             [(*names, *figures) for names, figures in sorted(patterns.items())],
         )
         if sign < 0:
@@ -268,7 +268,7 @@ class FixTables:
     # --- what is said about them --------------------------------------------------------------------------------------
 
     def _best_fix(self, pattern: str) -> str | None:
-        for strategy, _, verified in self._top("pattern", pattern, _WORDED_FROM):
+        for strategy, _, verified in self._top("pattern", pattern, limits.STRATEGIES_WORDED_MAX):
             words = self._words_of(strategy)
             if words:
                 commands, analysis = words
@@ -311,12 +311,12 @@ class FixTables:
         return _counted(self._run(sql, (issue_type, limit)))
 
     def _worded(self, scope: str, key: str) -> list[CountedStrategy]:
-        return self._in_words(self._top(scope, key, _WORDED_FROM))
+        return self._in_words(self._top(scope, key, limits.STRATEGIES_WORDED_MAX))
 
     def _shared_out(self, scope: str, key: str, *, failed: bool = False) -> list[CountedStrategy]:
         """The same, or what never worked, no author having more than its share of the places."""
         authors = self._authors_of(scope, key)
-        most = limits.SHARED_OUT_OF_MAX if authors > 1 else _WORDED_FROM
+        most = limits.SHARED_OUT_OF_MAX if authors > 1 else limits.STRATEGIES_WORDED_MAX
         found: Iterable[tuple[str, int, int]]
         found = self._never_worked(key, most) if failed else self._top(scope, key, most)
         if authors > 1:
@@ -373,8 +373,28 @@ class FixTables:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def rows(self, where: str, values: Sequence[Any], order: str, limit: int) -> Iterator[FixRow]:
-        """Of our own conditions and orders; what the caller gave is bound."""
+    def row(self, fix_id: int) -> FixRow | None:
+        return next(self._rows("id = ?", (fix_id,), "id", 1), None)
+
+    def best(self, issue_type: str, model: str | None, limit: int) -> list[FixRow]:
+        """Of an issue type, on one model or (None) on any: verified ones first, then applied ones, then the newest."""
+        where, values = "issue_type = ?", [issue_type]
+        if model is not None:
+            where, values = "model_name = ? AND issue_type = ?", [model, issue_type]
+        return list(self._rows(where, values, "fix_success DESC, verification_success DESC, timestamp DESC", limit))
+
+    def newest(self, since: datetime | None, model: str | None, limit: int) -> list[FixRow]:
+        """Of all models, or of one."""
+        where, values = "timestamp >= ?", ["" if since is None else text_of(since)]
+        if model is not None:
+            where, values = f"{where} AND model_name = ?", [*values, model]
+        return list(self._rows(where, values, "timestamp DESC", limit))
+
+    def all(self) -> Iterator[FixRow]:
+        """Every row, oldest first."""
+        return self._rows("true", (), "id", -1)
+
+    def _rows(self, where: str, values: Sequence[Any], order: str, limit: int) -> Iterator[FixRow]:
         sql = f"SELECT {COLUMNS} FROM main.fix_history WHERE {where} ORDER BY {order} LIMIT ?"
         for row in self._run(sql, (*values, limit)):
             yield FixRow(*row)

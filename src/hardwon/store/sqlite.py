@@ -78,8 +78,8 @@ def _votes(level: str) -> str:
     """How many attempts that recalled a record turned out so; an author has three votes, one that was rolled back none."""
     trusted = tallies.TRUSTED_AUTHORS.replace("?1", "r.project_id")  # this stands before the statement's parameters
     return (
-        f"(SELECT coalesce(sum(min(votes, 3)), 0) FROM (SELECT sum({level}) AS votes FROM tally t WHERE "
-        f"t.project_id = r.project_id AND t.scope = 'credit' AND t.key = r.id AND t.{trusted} GROUP BY t.author))"
+        f"(SELECT coalesce(sum(min(votes, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM (SELECT sum({level}) AS votes FROM tally t "
+        f"WHERE t.project_id = r.project_id AND t.scope = 'credit' AND t.key = r.id AND t.{trusted} GROUP BY t.author))"
     )
 
 
@@ -784,7 +784,8 @@ class SqliteWriter(Writer):
 
     def votes(self, project: str, record_id: str, besides: str) -> tuple[int, int]:
         sql = (
-            "SELECT coalesce(sum(min(good, 3)), 0), coalesce(sum(min(bad, 3)), 0) FROM ("
+            f"SELECT coalesce(sum(min(good, {limits.VOTES_OF_AUTHOR_MAX})), 0), "
+            f"coalesce(sum(min(bad, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM ("
             "SELECT sum(level1) AS good, sum(level0) AS bad FROM tally WHERE project_id = ?1 AND scope = 'credit' AND key = ?2 "
             f"AND author <> ?3 AND {tallies.TRUSTED_AUTHORS} GROUP BY author)"
         )
