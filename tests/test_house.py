@@ -36,6 +36,8 @@ LAYERS = [
         "attempts",
         "facts",
         "feedback",
+        "once",
+        "tokens",
     },
     {"datasets"},
     {"doors"},

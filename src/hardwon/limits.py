@@ -844,3 +844,29 @@ VOTES_OF_AUTHOR_MAX: Final = 3
 
 STRATEGIES_WORDED_MAX: Final = 20
 """Strategies whose words are looked for where FIXES_LISTED_MAX are to be listed: of some no words may be left."""
+
+# --- whoever asks from outside --------------------------------------------------------------------------------------
+
+TOKENS_MAX: Final = 1_000
+"""Tokens of one memory. A team has tens; thousands would be one for every run, which nobody could look through."""
+
+TOKEN_DAYS: Final = 90
+"""How long a token is valid where nobody says: a quarter. One that is forgotten somewhere ends by itself."""
+
+TOKEN_REMEMBERED_DAYS: Final = 90
+"""How long a token that ended is still listed, so that somebody who wonders why it does not work finds it."""
+
+REQUESTS_REMEMBERED_DAYS: Final = 7
+"""How long an idempotency key is known. Whoever tries again does so within minutes, or after a weekend."""
+
+REQUESTS_DROPPED_AT_ONCE: Final = 100
+"""Old idempotency keys that go with each new one: more than come, and few enough to cost nothing."""
+
+IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
+"""A UUID has 36; nobody needs a longer one than a header of this size."""
+
+PAGE_RECORDS: Final = 50
+"""Records on a page where nobody says how many: some screens, some 100 KB."""
+
+PAGE_RECORDS_MAX: Final = 500
+"""Records on a page at most. A record may have a megabyte; most have two kilobytes."""
