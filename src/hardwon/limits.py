@@ -870,3 +870,19 @@ PAGE_RECORDS: Final = 50
 
 PAGE_RECORDS_MAX: Final = 500
 """Records on a page at most. A record may have a megabyte; most have two kilobytes."""
+
+RECORDS_AT_ONCE_MAX: Final = 1_000
+"""Records that one request may bring: other writers wait until the last of them is kept, some tenths of a second."""
+
+MEMORIES_OPEN_MAX: Final = 64
+"""Projects that a server has open at a time, with some connections each. Those that nobody uses are closed first."""
+
+REQUESTS_PER_S: Final = 500.0
+"""Requests of one caller per second where the operator sets no other figure: more than a busy team of agents sends, and less
+than keeps a server from answering others."""
+
+REQUESTS_BURST_S: Final = 2.0
+"""How long a caller may be as fast as it can after it was quiet."""
+
+CALLERS_REMEMBERED_MAX: Final = 10_000
+"""Callers whose rate is known. Tokens are fewer."""

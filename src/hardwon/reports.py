@@ -7,8 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hardwon.fields import from_us
-from hardwon.govern.staleness import StaleFile
-from hardwon.model import AnyRecord, Decision, Event, Fix
+from hardwon.model import AnyRecord, Decision, Event, Fix, StaleFile
 from hardwon.store.contract import Counts, Finding
 
 
