@@ -886,3 +886,43 @@ REQUESTS_BURST_S: Final = 2.0
 
 CALLERS_REMEMBERED_MAX: Final = 10_000
 """Callers whose rate is known. Tokens are fewer."""
+
+# --- what a model is told through MCP -------------------------------------------------------------------------------
+
+TOOL_RESULT_CHARS_MAX: Final = 40_000
+"""The structured result of one tool call as JSON, some 13,000 tokens: clients warn about, or cut, what is longer than some
+25,000. A context is as long as its caller asked for."""
+
+TOOL_TEXT_CHARS_MAX: Final = 12_000
+"""The text of one tool call beside it: some screens."""
+
+TOOL_TEXT_WIDTH: Final = 400
+"""Characters of one line of such a text. A record's first sentences fit; all of it is in the structured result."""
+
+RESOURCE_CHARS_MAX: Final = 200_000
+"""One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most have two kilobytes."""
+
+RESULT_CUTS: Final = ((4_000, 200, 8), (1_000, 50, 6), (400, 20, 5), (200, 10, 4), (100, 5, 4), (60, 2, 3), (20, 2, 1))
+"""How a result that is too long is cut, tried in this order until it fits: characters of each text, items of each list, and
+levels below which lists of objects are empty. Whoever reads most of it is better off than with all of a few items."""
+
+COUNTS_SHOWN_MIN: Final = 20
+"""Entries of a table of counts that are never cut: objects whose fields are all numbers have fewer, and stay whole."""
+
+PROMPT_LINES_MAX: Final = 60
+"""Lines of recalled text in one prompt: two screens."""
+
+BTB_RECALL_SHOWN: Final = 20
+"""Memories that `btb_recall` gives where nobody says how many."""
+
+BTB_LOOKED_AT_MAX: Final = 5_000
+"""Memories, the newest, among which `btb_recall` looks for those with the keys or the path: some tenths of a second."""
+
+MCP_BODY_BYTES_MAX: Final = 8 * MIB
+"""One request over HTTP. A record of RECORD_BYTES_MAX fits, escaped and with what is around it."""
+
+CLIENT_CONFIG_BYTES_MAX: Final = 16 * MIB
+"""A client's configuration that is read to add a line to it. Claude Code keeps whole histories in its own."""
+
+SHUTDOWN_S_MAX: Final = 5.0
+"""How long a server that is told to end waits for what it has begun. A write takes milliseconds."""

@@ -70,9 +70,7 @@ class Tokens:
     ) -> NewToken:
         """Makes a token. `name` becomes the author of what it writes; two may have the same, to replace one by the other.
         `days` it is valid; None means until it is revoked."""
-        name = Source(author=name).author.strip()
-        if name in _RESERVED or redact(name)[1]:
-            raise InvalidInputError.one("name", name, f"a name that is no secret and none of {', '.join(_RESERVED)}")
+        name = author_name("name", name)
         if scope not in SCOPES:
             raise InvalidInputError.one("scope", scope, ", ".join(SCOPES))
         reached = None if projects is None else _projects(projects)
@@ -119,6 +117,14 @@ class Tokens:
         if token.state(self._clock()) != "active":
             return None
         return Caller(token.name, token.scope, token.projects, token.id)
+
+
+def author_name(field: str, name: str) -> str:
+    """The name as an author's: whoever asks from outside is nobody who is believed for their name."""
+    name = Source(author=name).author.strip()
+    if not name or name in _RESERVED or redact(name)[1]:
+        raise InvalidInputError.one(field, name, f"a name that is no secret and none of {', '.join(_RESERVED)}")
+    return name
 
 
 def _digest(secret: str) -> bytes:

@@ -48,6 +48,7 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
     "fix-history": "cli_fix_history",
     "hooks": "cli_hooks",
+    "mcp": "cli_mcp",
 }
 """Commands whose module is imported when somebody asks for one of them."""
 

@@ -1,0 +1,137 @@
+"""`hardwon mcp`: the memory for MCP clients. docs/mcp.md says what they get.
+
+Annotations are not postponed here: typer would have to evaluate each of them twice before any command could start.
+"""
+
+import shutil
+import sys
+from dataclasses import astuple
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from hardwon.errors import MissingExtraError
+from hardwon.govern.access import SCOPES
+from hardwon.serve import mcp_clients
+from hardwon.serve.cli_base import CARE, Json, add_app, chosen, complain, epilog_of, write_json, write_text
+from hardwon.tokens import author_name
+
+
+class Scope(StrEnum):
+    """How far a client may go: `hardwon.govern.access.SCOPES`."""
+
+    READ = "read"
+    WRITE = "write"
+    GOVERN = "govern"
+    ADMIN = "admin"
+
+
+class ClientName(StrEnum):
+    """`mcp_clients.CLIENTS`."""
+
+    CLAUDE_CODE = "claude-code"
+    CLAUDE_DESKTOP = "claude-desktop"
+    CURSOR = "cursor"
+    VSCODE = "vscode"
+    WINDSURF = "windsurf"
+    GEMINI_CLI = "gemini-cli"
+    CODEX = "codex"
+
+
+Author = Annotated[
+    str | None, typer.Option(help="Who is named in what is recorded.", show_default="the client, as it introduces itself")
+]
+Allowed = Annotated[Scope, typer.Option(help="How far the client may go.")]
+Btb = Annotated[bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")]
+Which = Annotated[ClientName, typer.Argument(help="The client.", show_default=False)]
+Write = Annotated[bool, typer.Option("--write", help="Change the client's file instead of printing it.")]
+User = Annotated[bool, typer.Option("--user", help="For all projects, where the client also has a file in each.")]
+Name = Annotated[str, typer.Option(help="What the client calls the server.", metavar="NAME")]
+
+mcp: Final = typer.Typer(
+    name="mcp",
+    help="Serve the memory to an MCP client over standard input and output; or tell a client to start it.",
+    epilog=epilog_of(["hardwon mcp", "hardwon mcp --scope read --author ci", "hardwon mcp install claude-code --write"]),
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+add_app("mcp", CARE, mcp)
+
+
+@mcp.callback()
+def _serve(ctx: typer.Context, author: Author = None, scope: Allowed = Scope.WRITE, btb: Btb = False) -> None:
+    if author is not None:
+        author = author_name("--author", author)
+    if ctx.invoked_subcommand is not None:
+        ctx.meta["mcp"] = _options(author, scope, btb)
+        return
+    try:
+        from hardwon.serve.mcp_stdio import serve_stdio  # the SDK takes most of a second to load
+    except ImportError as error:
+        raise MissingExtraError(
+            f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
+        ) from None
+    with chosen(ctx).open() as memory:
+        serve_stdio(memory, author, next(each for each in SCOPES if each == scope), btb=btb)
+
+
+def _options(author: str | None, scope: str, btb: bool) -> list[str]:
+    return [
+        *(["--author", author] if author else []),
+        *(["--scope", str(scope)] if scope != "write" else []),
+        *(["--btb"] if btb else []),
+    ]
+
+
+@mcp.command(epilog=epilog_of(["hardwon mcp install claude-code", "hardwon mcp install cursor --write"]))
+def install(
+    ctx: typer.Context, client: Which, save: Write = False, user: User = False, name: Name = "hardwon", as_json: Json = False
+) -> None:
+    """Print what a client needs to start this memory, or write it into the client's file."""
+    known = mcp_clients.CLIENTS[client]
+    path = known.file(user, Path.home(), Path.cwd())
+    command = [*_program(shared=not user and known.project is not None), *_memory(ctx), "mcp", *ctx.meta.get("mcp", [])]
+    changed = save and mcp_clients.write(known, path, name, command)
+    if as_json:
+        told = {"client": str(client), "file": str(path), "command": command, "written": changed}
+        write_json({**told, "config": mcp_clients.snippet(known, name, command)})
+    elif save:
+        write_text(f"{name} is {'now' if changed else 'already'} in {path}; start {known.title} anew to use it")
+    else:
+        write_text(mcp_clients.snippet(known, name, command))
+        own = mcp_clients.own_command(known, name, command)
+        ways = [*([] if known.is_toml else ["--write puts it there"]), *([f"or run: {own}"] if own else [])]
+        complain("; ".join([f"this belongs in {path}", *ways]))
+
+
+@mcp.command(epilog=epilog_of(["hardwon mcp remove cursor --write"]))
+def remove(client: Which, save: Write = False, user: User = False, name: Name = "hardwon", as_json: Json = False) -> None:
+    """Take it out of a client's file again; without --write, say where it would be."""
+    known = mcp_clients.CLIENTS[client]
+    path = known.file(user, Path.home(), Path.cwd())
+    changed = save and mcp_clients.take_out(known, path, name)
+    if as_json:
+        write_json({"client": str(client), "file": str(path), "removed": changed})
+    elif save:
+        write_text(f"{name} is {'no longer' if changed else 'not'} in {path}")
+    else:
+        write_text(f"{name} would be taken out of {path}: add --write")
+
+
+def _program(*, shared: bool) -> list[str]:
+    """What starts this program: by its name in a file that others may get, by its place otherwise."""
+    if shared and shutil.which("hardwon"):
+        return ["hardwon"]
+    beside = Path(sys.executable).with_name("hardwon")
+    return [str(beside)] if beside.is_file() else [sys.executable, "-m", "hardwon.serve.cli"]
+
+
+def _memory(ctx: typer.Context) -> list[str]:
+    memory, project = astuple(chosen(ctx))
+    where = memory if not memory or "://" in memory else str(Path(memory).expanduser().absolute())
+    return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]
