@@ -76,7 +76,7 @@ def _serve(ctx: typer.Context, author: Author = None, scope: Allowed = Scope.WRI
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
         ) from None
-    with chosen(ctx).open() as memory:
+    with chosen(ctx).open(to_read=scope == Scope.READ) as memory:
         serve_stdio(memory, author, next(each for each in SCOPES if each == scope), btb=btb)
 
 

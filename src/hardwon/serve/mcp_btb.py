@@ -6,6 +6,7 @@ files; the files themselves are there only where the memory has a tree.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
@@ -210,7 +211,7 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
             "read",
             BtbDerive,
             lambda _, said: {"schema": Coherence.derive(said.paths)},
-            lambda given: str(given["schema"]),
+            lambda given: json.dumps(given["schema"], indent=1),
         ),
         "btb_schema": BtbTool(
             "The schema in use",
@@ -218,7 +219,7 @@ BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
             "read",
             Nothing,
             lambda _, __: {"schema": dict(_ROUTER.schema)},
-            lambda given: str(given["schema"]),
+            lambda given: json.dumps(given["schema"], indent=1),
         ),
         "btb_transmit": BtbTool(
             "Where a packet belongs",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from hardwon import limits
 from hardwon.learn.patterns import ModelInsights
@@ -19,6 +19,7 @@ from hardwon.recall.hit import Hit
 from hardwon.recall.topology import Branch, Hotspot, Reflection
 from hardwon.recalling import Context
 from hardwon.reports import SimilarIssues, Stats
+from hardwon.serve.mcp_bounds import bounded_text
 from hardwon.serve.terminal import (
     Line,
     Look,
@@ -39,8 +40,9 @@ _EVIDENCE_IDS: Final = 3
 
 
 def data(lines: Iterable[str]) -> str:
-    """Lines that others wrote, fenced."""
-    return fenced(list(lines), secrets.token_hex(limits.MARK_BYTES))
+    """Lines that others wrote, fenced; as many as a model can read."""
+    cut = (line.replace("\n", " ")[: limits.CONTEXT_LINE_CHARS_MAX] for line in lines)
+    return fenced(bounded_text("\n".join(cut)).split("\n"), secrets.token_hex(limits.MARK_BYTES))
 
 
 def _plain(lines: Sequence[Line]) -> list[str]:
@@ -59,7 +61,11 @@ def decided(record: AnyRecord) -> str:
 
 
 def credited(ids: list[str]) -> str:
-    return f"Credited {len(ids)}: {', '.join(ids)}." if ids else "Nothing was credited: no record has one of these ids."
+    return (
+        bounded_text(f"Credited {len(ids)}:\n" + "\n".join(ids))
+        if ids
+        else "Nothing was credited: no record has one of these ids."
+    )
 
 
 def hits(found: Sequence[Hit]) -> str:
@@ -111,15 +117,15 @@ def reflection(found: Reflection) -> str:
 
 
 def topology(found: Branch) -> str:
-    return shown(map_lines(found, _MAP_LOOK)).rstrip()
+    return bounded_text(shown(map_lines(found, _MAP_LOOK)).rstrip())
 
 
 def hotspots(found: Sequence[Hotspot]) -> str:
-    return shown(hotspot_lines(found, _MAP_LOOK)).rstrip()
+    return bounded_text(shown(hotspot_lines(found, _MAP_LOOK)).rstrip())
 
 
 def stats(found: Stats) -> str:
-    return shown(stats_lines(found, _MAP_LOOK)).rstrip()
+    return bounded_text(shown(stats_lines(found, _MAP_LOOK)).rstrip())
 
 
 def record_lines(records: Iterable[AnyRecord]) -> list[str]:
@@ -128,7 +134,3 @@ def record_lines(records: Iterable[AnyRecord]) -> list[str]:
         f"by {record.metadata.source.author}, {record.id}: {one_line(headline(record), _LOOK)[: limits.TOOL_TEXT_WIDTH]}"
         for record in records
     ]
-
-
-def plain(value: Any) -> str:
-    return str(value)

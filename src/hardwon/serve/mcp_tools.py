@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.serve import mcp_text as text
 from hardwon.serve.arguments import Arguments
-from hardwon.serve.mcp_bounds import bounded_text, fitted
+from hardwon.serve.mcp_bounds import fitted
 from hardwon.serve.operations import OPERATIONS, Operation
 from hardwon.serve.shapes import jsonable, schema_of
 
@@ -193,7 +193,7 @@ def answer_of(tool: Tool, given: Any) -> Answer:
     found = jsonable(given)
     wrapped = _is_wrapped(tool.operation.gives)
     value, left_out = fitted({_WRAPPED: found} if wrapped else found, limits.TOOL_RESULT_CHARS_MAX, tool.whole)
-    said = tool.said(given) if tool.whole else bounded_text(tool.said(given))
+    said = tool.said(given)
     if left_out:
         narrower = [name for name in ("k", "limit") if name in tool.operation.takes.model_fields]
         ways = [f"ask with a smaller {name}" for name in narrower] + [tool.rest]

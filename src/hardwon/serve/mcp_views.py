@@ -163,7 +163,7 @@ def _debug_session(visitor: Visitor, given: Mapping[str, str]) -> str:
     return "\n\n".join(
         [
             "Find the cause of this error, and fix it:",
-            text.data(error.splitlines()[: limits.PROMPT_LINES_MAX]),
+            "\n".join(f"    {line}" for line in error[: limits.CONTEXT_LINE_CHARS_MAX].splitlines()[: limits.PROMPT_LINES_MAX]),
             "What the memory knows:\n" + (advice.text or "Nothing yet."),
             "Failures that look like it:\n" + text.hits(hits),
             "First say what was tried before and how it went. Do not repeat what failed. Before each risky action call "
