@@ -1,0 +1,136 @@
+"""MCP servers under test, as the SDK's own client sees them: over stdio, in a process of its own, and over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import jsonschema
+import mcp_types as types
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import CallToolResult, Implementation
+
+import hardwon
+from hardwon import Memory
+from hardwon.serve.arguments import EXAMPLE_ID, Arguments
+from hardwon.serve.mcp_tools import TOOLS
+from hardwon.serve.mcp_views import PROMPTS, RESOURCES, address_of
+
+SOURCE = str(Path(hardwon.__file__).parent.parent)
+MODES = ("legacy", "2026-07-28")
+_LEFT_OUT_OF_EXAMPLES = frozenset({"path", "as_of", "cursor"})
+T = TypeVar("T")
+
+
+def example_of(takes: type[Arguments], record_id: str) -> dict[str, Any]:
+    """What its fields' examples make together, about a record that exists."""
+    given = {
+        name: field.examples[0]
+        for name, field in takes.model_fields.items()
+        if field.examples and name not in _LEFT_OUT_OF_EXAMPLES
+    }
+    said: dict[str, Any] = json.loads(json.dumps(given).replace(EXAMPLE_ID, record_id))
+    return said
+
+
+def fill(folder: Path | str, project: str | None = None) -> str:
+    """A memory with something of everything; the id of one of its facts."""
+    with Memory(folder, project) as memory:
+        for number in range(4):
+            memory.remember(f"KeyError 'id' in login.py, case {number}", "failure", "code_interpreter", error_type="runtime")
+            memory.record_episode("parse_dates", 0.9, mistakes=["Forgot time zones"], successes=["Read the log first"])
+        memory.remember("the parser works", "success", "conversation")
+        issue = {"model": "gpt-4", "issue_type": "TIMEOUT", "description": "the test took longer than 30 seconds"}
+        for worked in (True, False):
+            memory.record_fix(issue, fix_success=worked, verification_success=worked, fix_commands=["raise the timeout"])
+        memory.record_trajectory("log in", [{"action": "pytest", "observation": "1 failed", "reward": 0.0}], 0.0)
+        return memory.record_fact("Uploads over 2 GB fail with HTTP 413.", "error").id
+
+
+def parameters(
+    memory: Path | str, *options: str, folder: Path | None = None, project: str | None = None
+) -> StdioServerParameters:
+    named = ["--project", project] if project else []
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-W", "error", "-m", "hardwon.serve.cli", "--memory", str(memory), *named, "mcp", *options],
+        env={"PYTHONPATH": SOURCE, "HOME": os.environ["HOME"], "XDG_DATA_HOME": os.environ["XDG_DATA_HOME"]},
+        cwd=folder,
+    )
+
+
+@asynccontextmanager
+async def over_stdio(
+    server: StdioServerParameters, mode: str = MODES[1], errors: Path | None = None, name: str = "tester"
+) -> AsyncIterator[Client]:
+    """A client of a server in a process of its own, whose standard error goes to a file."""
+    with (errors or Path(os.devnull)).open("w") as stderr:
+        info = Implementation(name=name, version="1")
+        async with Client(stdio_client(server, stderr), mode=mode, client_info=info) as client:
+            yield client
+
+
+def run(work: Callable[[], Awaitable[T]]) -> T:
+    return anyio.run(work)  # type: ignore[arg-type]
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text
+
+
+async def refused(client: Client, tool: str, arguments: Mapping[str, Any]) -> str:
+    """What a tool says that could not do it: one line, with nothing of the program's inside."""
+    result = await client.call_tool(tool, dict(arguments))
+    said = text_of(result)
+    assert result.is_error, said
+    assert "\n" not in said
+    assert "Traceback" not in said
+    return said
+
+
+async def call_every_tool(client: Client, record_id: str) -> dict[str, CallToolResult]:
+    """Each tool that is listed, by its example; what comes back is what its schema says."""
+    listed = (await client.list_tools()).tools
+    answers = {}
+    for tool in listed:
+        arguments = example_of(TOOLS[tool.name].operation.takes, record_id)
+        jsonschema.validate(arguments, tool.input_schema)
+        answer = await client.call_tool(tool.name, arguments)
+        assert not answer.is_error, (tool.name, text_of(answer))
+        assert tool.output_schema
+        assert tool.output_schema["type"] == "object"
+        jsonschema.validate(answer.structured_content, tool.output_schema)
+        assert text_of(answer).strip()
+        answers[tool.name] = answer
+    return answers
+
+
+async def read_everything(client: Client, record_id: str) -> dict[str, Any]:
+    """Each resource and each prompt that is listed."""
+    addresses = [resource.uri for resource in (await client.list_resources()).resources]
+    templates = [template.uri_template for template in (await client.list_resource_templates()).resource_templates]
+    assert {*addresses, *templates} >= {address_of(name) for name in RESOURCES}
+    addresses += [each.replace("{count}", "3").replace("{id}", record_id) for each in templates]
+    found: dict[str, Any] = {}
+    for address in addresses:
+        (content,) = (await client.read_resource(address)).contents
+        assert isinstance(content, types.TextResourceContents)
+        assert content.mime_type == "application/json"
+        found[address] = json.loads(content.text)
+    prompts = (await client.list_prompts()).prompts
+    assert [prompt.name for prompt in prompts] == list(PROMPTS)
+    for prompt in prompts:
+        given = {argument.name: "KeyError: 'id' in login.py" for argument in prompt.arguments or []}
+        (message,) = (await client.get_prompt(prompt.name, given)).messages
+        assert isinstance(message.content, types.TextContent)
+        found[prompt.name] = message.content.text
+    return found
