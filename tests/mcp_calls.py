@@ -24,7 +24,8 @@ from hardwon.serve.mcp_tools import TOOLS
 from hardwon.serve.mcp_views import PROMPTS, RESOURCES, address_of
 
 SOURCE = str(Path(hardwon.__file__).parent.parent)
-MODES = ("legacy", "2026-07-28")
+MODES = ("legacy", "auto")
+"""The handshake of older clients, and that of today's."""
 _LEFT_OUT_OF_EXAMPLES = frozenset({"path", "as_of", "cursor"})
 T = TypeVar("T")
 

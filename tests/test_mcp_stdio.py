@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 from mcp import Client, MCPError
 
-from checkouts import commit, new_repository
+from checkouts import git, new_repository
 from hardwon import Memory, limits
 from hardwon.govern.access import SCOPES, Caller, includes
 from hardwon.serve.cli_mcp import Scope
@@ -211,7 +211,7 @@ def test_what_nobody_foresaw_is_a_line_for_the_caller_and_the_whole_story_for_th
 
     with caplog.at_level(logging.ERROR, "hardwon"):
         run(work)
-    assert caplog.text.count("secret detail") == 2
+    assert caplog.text.count("RuntimeError: secret detail") == 2
 
 
 def test_large_answers_are_cut_and_say_so(brain: Path) -> None:
@@ -269,15 +269,14 @@ def test_recalled_text_stays_inside_its_fence(brain: Path) -> None:
 # --- who asks, and how often ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_author_is_the_client_unless_somebody_else_is_named(brain: Path, mode: str) -> None:
-    async def work(*options: str) -> str:
+def test_the_author_is_the_client_unless_somebody_else_is_named(brain: Path) -> None:
+    async def author(mode: str, *options: str) -> str:
         async with over_stdio(parameters(brain, *options), mode, name="my client") as client:
             answer = await client.call_tool("remember", dict(FAILURE))
             return str(answer.structured_content["metadata"]["source"]["author"])
 
-    assert run(work) == "my client"
-    assert run(partial(work, "--author", "nightly")) == "nightly"
+    assert {run(partial(author, mode)) for mode in MODES} == {"my client"}
+    assert run(partial(author, MODES[0], "--author", "nightly")) == "nightly"
 
 
 def test_a_client_cannot_be_somebody_who_is_believed_for_their_name() -> None:
@@ -304,7 +303,7 @@ def test_a_write_under_a_key_is_carried_out_once(brain: Path) -> None:
 
 def test_what_is_recorded_knows_its_checkout(tmp_path: Path) -> None:
     root = new_repository(tmp_path / "work")
-    at = commit(root)
+    at = git(root, "rev-parse", "HEAD")
 
     async def work() -> None:
         async with over_stdio(parameters(tmp_path / "brain", folder=root)) as client:
@@ -329,15 +328,15 @@ def test_several_clients_work_on_one_memory_at_once(brain: Path) -> None:
 
     async def work() -> None:
         async with anyio.create_task_group() as tasks:
-            for number in range(4):
+            for number in range(3):
                 tasks.start_soon(write, f"client {number}")
 
     run(work)
-    assert len(set(ids)) == 40
+    assert len(set(ids)) == 30
     with Memory(brain) as memory:
-        assert memory.stats().by_author == {f"client {number}": 10 for number in range(4)}
+        assert memory.stats().by_author == {f"client {number}": 10 for number in range(3)}
         assert all(memory.get(each) for each in ids)
-        assert memory.doctor().healthy
+        assert memory.doctor().ok
 
 
 # --- the process ------------------------------------------------------------------------------------------------------
@@ -413,12 +412,12 @@ def test_what_is_no_message_does_not_end_it(brain: Path) -> None:
 
 def test_killed_in_between_it_has_kept_what_it_acknowledged(brain: Path) -> None:
     kept: dict[str, str] = {}
-    for round_ in range(3):
+    for round_ in range(2):
         server = Raw(brain)
         for number in range(15):
             kept[f"{round_} {number}"] = server.remember(f"round {round_}, {number}", f"{round_} {number}")
         server.send({"jsonrpc": "2.0", "id": 99, "method": "tools/call", "params": {"name": "remember", "arguments": FAILURE}})
-        time.sleep(0.002 * round_)
+        time.sleep(0.005 * round_)
         server.process.kill()
         server.end()
     server = Raw(brain)
@@ -427,8 +426,8 @@ def test_killed_in_between_it_has_kept_what_it_acknowledged(brain: Path) -> None
     assert server.end()[0] == 0
     with Memory(brain) as memory:
         assert all(memory.get(each) for each in kept.values())
-        assert len(kept) <= memory.stats().records <= len(kept) + 3
-        assert memory.doctor().healthy
+        assert len(kept) <= memory.stats().records <= len(kept) + 2
+        assert memory.doctor().ok
 
 
 def test_without_the_sdk_the_command_to_install_it_is_told(brain: Path) -> None:

@@ -1,0 +1,270 @@
+"""The MCP server over HTTP: the SDK's own client through a real uvicorn, and everybody who is not let in."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import httpx2
+import pytest
+import uvicorn
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from clocks import Clock
+from hardwon import Memory, limits
+from hardwon.govern.access import SCOPES, Caller, Scope, includes
+from hardwon.serve.gate import Gate
+from hardwon.serve.mcp_btb import BTB_TOOLS
+from hardwon.serve.mcp_http import http_app, lifespan
+from hardwon.serve.mcp_tools import TOOLS
+from hardwon.serve.mcp_views import SCHEME
+from mcp_calls import MODES, call_every_tool, example_of, fill, read_everything, refused, run, text_of
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+ARGUMENTS = {"content": "KeyError id", "outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}
+
+
+@dataclass
+class Served:
+    """A server that runs, and the memory that its tokens are kept with."""
+
+    url: str
+    memory: Memory
+    clock: Clock
+    record_id: str
+
+    def token(self, scope: Scope = "write", projects: list[str] | None = None, name: str = "tester") -> str:
+        return self.memory.tokens.create(name, scope, projects, days=1).secret
+
+    @asynccontextmanager
+    async def client(self, token: str, mode: str = MODES[1], **headers: str) -> AsyncIterator[Client]:
+        given = {"Authorization": f"Bearer {token}", **headers}
+        async with (
+            httpx2.AsyncClient(headers=given) as http,
+            Client(streamable_http_client(self.url, http_client=http), mode=mode) as client,
+        ):
+            yield client
+
+    def post(self, token: str | None = None, body: Any = PING, method: str = "POST", **headers: str) -> httpx.Response:
+        known = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        content = body if isinstance(body, bytes) else json.dumps(body)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return httpx.request(method, self.url, content=content, headers={**HEADERS, **known, **named}, timeout=30)
+
+
+class _Server(uvicorn.Server):
+    def install_signal_handlers(self) -> None:
+        """Not in a thread."""
+
+
+@pytest.fixture
+def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
+    brain, clock = tmp_path / "brain", Clock()
+    record_id = fill(brain)
+    fill(brain, "other")
+    options = getattr(request, "param", {})
+    with Memory(brain, clock=clock, checkout=False) as memory:
+        gate = Gate(lambda project: Memory(brain, project, checkout=False), memory.tokens, **options)
+        app = http_app(gate, "default", btb=True)
+        site = Starlette(routes=[Route("/mcp", app)], lifespan=lambda _: lifespan(app))
+        server = _Server(uvicorn.Config(site, port=0, log_level="error", ws="none"))
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        try:
+            yield Served(f"http://127.0.0.1:{port}/mcp", memory, clock, record_id)
+        finally:
+            server.should_exit = True
+            thread.join(timeout=30)
+            gate.close()
+
+
+# --- whoever is let in ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_tool_resource_and_prompt_answers(served: Served, mode: str) -> None:
+    async def work() -> None:
+        async with served.client(served.token("govern"), mode) as client:
+            listed = [tool.name for tool in (await client.list_tools()).tools]
+            assert listed == [*TOOLS, *BTB_TOOLS]
+            answers = await call_every_tool_of_ours(client, served.record_id)
+            assert text_of(answers["context"]) == answers["context"].structured_content["text"]
+            found = await read_everything(client, served.record_id)
+            assert found[f"{SCHEME}health"]["author"] == "tester"
+            for name, tool in BTB_TOOLS.items():
+                assert not (await client.call_tool(name, example_of(tool.takes, served.record_id))).is_error
+
+    run(work)
+
+
+async def call_every_tool_of_ours(client: Client, record_id: str) -> Any:
+    class OursAlone:
+        call_tool = client.call_tool
+
+        async def list_tools(self) -> Any:
+            found = await client.list_tools()
+            found.tools = [tool for tool in found.tools if tool.name in TOOLS]
+            return found
+
+    return await call_every_tool(OursAlone(), record_id)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_each_scope_reaches_the_tools_that_are_declared_for_it(served: Served, scope: Scope) -> None:
+    async def work() -> None:
+        async with served.client(served.token(scope), MODES[0]) as client:
+            allowed = {name for name, tool in TOOLS.items() if includes(scope, tool.operation.scope)}
+            allowed |= {name for name, tool in BTB_TOOLS.items() if includes(scope, tool.scope)}
+            assert {tool.name for tool in (await client.list_tools()).tools} == allowed
+            for name in (*TOOLS, *BTB_TOOLS):
+                takes = TOOLS[name].operation.takes if name in TOOLS else BTB_TOOLS[name].takes
+                arguments = example_of(takes, served.record_id)
+                if name in allowed:
+                    assert not (await client.call_tool(name, arguments)).is_error
+                else:
+                    assert "'tester' has" in await refused(client, name, arguments)
+
+    before = served.memory.stats()
+    run(work)
+    assert (served.memory.stats().records > before.records) == includes(scope, "write")
+    assert (served.memory.stats().by_status != before.by_status) == includes(scope, "write")
+
+
+def test_what_is_written_is_the_tokens_own_and_in_its_project(served: Served) -> None:
+    async def work(token: str, **headers: str) -> Any:
+        async with served.client(token, **headers) as client:
+            return (await client.call_tool("remember", dict(ARGUMENTS))).structured_content["metadata"]
+
+    async def all_of_them() -> list[Any]:
+        return [
+            await work(served.token(name="alice")),
+            await work(served.token(name="bob", projects=["other"])),
+            await work(served.token(name="carol"), **{"Hardwon-Project": "größe"}),
+            await work(served.token(name="dave", projects=["other", "third"]), **{"Hardwon-Project": "third"}),
+        ]
+
+    said = [(each["source"]["author"], each["project_id"]) for each in run(all_of_them)]
+    assert said == [("alice", "default"), ("bob", "other"), ("carol", "größe"), ("dave", "third")]
+
+
+def test_several_tokens_ask_at_once_and_stay_apart(served: Served) -> None:
+    tokens = {name: served.token(name=name) for name in ("a", "b", "c")}
+
+    async def write(name: str) -> None:
+        async with served.client(tokens[name]) as client:
+            for number in range(8):
+                answer = await client.call_tool("remember", {**ARGUMENTS, "content": f"{name} {number}"})
+                assert answer.structured_content["metadata"]["source"]["author"] == name
+
+    async def work() -> None:
+        async with anyio.create_task_group() as tasks:
+            for name in tokens:
+                tasks.start_soon(write, name)
+
+    run(work)
+    found = served.memory.stats().by_author
+    assert {name: found[name] for name in tokens} == dict.fromkeys(tokens, 8)
+
+
+# --- whoever is not ---------------------------------------------------------------------------------------------------
+
+
+def test_nobody_is_let_in_without_a_token_that_is_valid(served: Served) -> None:
+    revoked, expired, good = served.token(name="gone"), served.token(name="old"), served.token()
+    served.memory.tokens.revoke("gone")
+    for token in (None, "", "x", good[:-1] + ("A" if good[-1] != "A" else "B"), revoked, "hwt_" + "0" * 12 + "_" + "A" * 43):
+        for method in ("POST", "GET", "DELETE", "PUT"):
+            answer = served.post(token, method=method)
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="hardwon"')
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.json()["status"] == 401
+            assert not token or len(token) < 5 or token not in answer.text
+    assert served.post(expired).status_code == 200
+    served.clock.advance(days=2)
+    assert served.post(expired).status_code == 401
+    assert served.post(None, Authorization=f"Basic {good}").status_code == 401
+
+
+def test_no_session_is_handed_out_that_another_token_could_take_over(served: Served) -> None:
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    opened = served.post(served.token(), {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    assert opened.status_code == 200
+    assert "mcp-session-id" not in opened.headers
+    answer = served.post(None, mcp_session_id="0" * 32)
+    assert answer.status_code == 401
+    for method in ("GET", "DELETE"):
+        refused_ = served.post(served.token(), method=method)
+        assert (refused_.status_code, refused_.headers["allow"]) == (405, "POST")
+
+
+def test_other_hosts_and_pages_of_other_places_are_refused(served: Served) -> None:
+    token = served.token()
+    port = served.url.split(":")[2].split("/")[0]
+    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1.evil.example", "localhost.evil.example:80", ""):
+        assert served.post(token, Host=host).status_code in (400, 421), host
+        assert served.post(None, Host=host).status_code in (400, 421), host
+    for origin in ("http://evil.example", "null", f"http://evil.example:{port}", "http://localhost.evil.example"):
+        assert served.post(token, Origin=origin).status_code == 403, origin
+    for host in (f"127.0.0.1:{port}", "localhost", f"localhost:{port}", f"[::1]:{port}"):
+        assert served.post(token, Host=host, Origin=f"http://{host}").status_code == 200, host
+
+
+def test_a_token_for_other_projects_reaches_none_but_those(served: Served) -> None:
+    token = served.token("admin", ["other", "third"])
+    for headers in ({}, {"Hardwon_Project": "default"}, {"Hardwon_Project": "fourth"}):
+        answer = served.post(token, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, **headers)
+        assert answer.status_code == 403
+        assert "does not reach project" in answer.json()["detail"]
+    assert served.post(token, Hardwon_Project="other").status_code == 200
+
+
+def test_what_is_too_large_or_no_message_is_refused(served: Served) -> None:
+    token = served.token()
+    assert served.post(token, b"[" + b" " * limits.MCP_BODY_BYTES_MAX + b"]").status_code == 413
+    for body in (b"", b"{", b"[]", b"[" * 100_000, b'{"jsonrpc":"2.0"}', b"\xff\xfe", b"null"):
+        for version in ("2025-06-18", "2026-07-28", "1999-01-01"):
+            answer = served.post(token, body, MCP_Protocol_Version=version)
+            assert 400 <= answer.status_code < 500, (body[:20], version, answer.text[:200])
+            assert "Traceback" not in answer.text
+    assert served.post(token, Content_Type="text/plain").status_code == 400
+    deep: Any = "x"
+    for _ in range(200):
+        deep = {"a": deep}
+    call = {"name": "recall", "arguments": {"query": deep}}
+    answer = served.post(token, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    assert answer.json()["result"]["isError"] is True
+    assert served.post(token).json()["result"] == {}
+
+
+@pytest.mark.parametrize("served", [{"requests_per_s": 2.0}], indirect=True)
+def test_whoever_asks_too_often_has_to_wait(served: Served) -> None:
+    token, other = served.token(), served.token(name="other")
+    answers = [served.post(token) for _ in range(8)]
+    assert {answer.status_code for answer in answers} == {200, 429}
+    slow = next(answer for answer in answers if answer.status_code == 429)
+    assert int(slow.headers["retry-after"]) >= 1
+    assert served.post(other).status_code == 200
+
+
+@pytest.mark.parametrize("served", [{"open_to": Caller("local", "read")}], indirect=True)
+def test_an_open_door_lets_in_whoever_sends_no_token_and_no_further_than_it_says(served: Served) -> None:
+    assert served.post(None).status_code == 200
+    assert served.post("wrong").status_code == 401
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "remember", "arguments": ARGUMENTS}}
+    assert served.post(None, call).json()["result"]["isError"] is True
+    assert served.post(served.token(), call).json()["result"]["isError"] is False
