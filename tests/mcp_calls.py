@@ -79,7 +79,7 @@ async def over_stdio(
 
 
 def run(work: Callable[[], Awaitable[T]]) -> T:
-    return anyio.run(work)  # type: ignore[arg-type]
+    return anyio.run(work)
 
 
 def text_of(result: CallToolResult) -> str:

@@ -21,6 +21,7 @@ from mcp import Client, MCPError
 
 from checkouts import git, new_repository
 from hardwon import Memory, limits
+from hardwon.govern import access
 from hardwon.govern.access import SCOPES, Caller, includes
 from hardwon.serve.cli_mcp import Scope
 from hardwon.serve.gate import Gate
@@ -115,13 +116,13 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
 
 
 @pytest.mark.parametrize("scope", SCOPES[:2])
-def test_what_the_scope_does_not_allow_is_neither_listed_nor_done(brain: Path, scope: str) -> None:
+def test_what_the_scope_does_not_allow_is_neither_listed_nor_done(brain: Path, scope: access.Scope) -> None:
     record_id = fill(brain)
     options = [] if scope == "write" else ["--scope", scope]  # write is what nobody has to ask for
 
     async def work() -> None:
         async with over_stdio(parameters(brain, *options)) as client:
-            allowed = [name for name, tool in TOOLS.items() if includes(Scope(scope).value, tool.operation.scope)]  # type: ignore[arg-type]
+            allowed = [name for name, tool in TOOLS.items() if includes(scope, tool.operation.scope)]
             assert [tool.name for tool in (await client.list_tools()).tools] == allowed
             for name in TOOLS.keys() - set(allowed):
                 said = await refused(client, name, example_of(TOOLS[name].operation.takes, record_id))

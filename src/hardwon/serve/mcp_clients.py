@@ -159,11 +159,14 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _replace(path: Path, settings: Mapping[str, Any]) -> None:
     """All of it or nothing: whoever reads it meanwhile sees the old one or the new one. A link stays one."""
     target = path.resolve()
+    text = json.dumps(settings, indent=2, ensure_ascii=False)
+    if any("\ud800" <= char <= "\udfff" for char in text):  # halves of a character, which only an escape can spell
+        text = json.dumps(settings, indent=2)
     target.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+            file.write(text + "\n")
             file.flush()
             os.fsync(file.fileno())
         with suppress(FileNotFoundError):  # a new one is for its owner alone, as mkstemp made it

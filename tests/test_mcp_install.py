@@ -1,0 +1,193 @@
+"""What MCP clients are told, and how it gets into their files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from command_line import answered, at_once, refused, settle
+from hardwon.serve.cli_mcp import ClientName
+from hardwon.serve.mcp_clients import CLIENTS, ClientConfigError, snippet, take_out, write
+from mcp_calls import SOURCE
+
+JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
+ANY_TEXT = st.text(st.characters(codec=None, categories=("L", "N", "P", "S", "Cc", "Cs")))
+OTHER = {"command": "npx", "args": ["-y", "other"], "env": {"KEY": "wörd"}}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+
+
+def file_of(name: str, *options: str) -> Path:
+    return Path(answered("mcp", "install", name, *options)["file"])
+
+
+def test_the_clients_are_the_ones_that_can_be_named() -> None:
+    assert tuple(ClientName) == tuple(CLIENTS)
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_what_a_client_needs_is_printed_and_nothing_written(name: str, tmp_path: Path) -> None:
+    done = at_once("--project", "it's", "mcp", "--scope", "govern", "--author", "me", "install", name)
+    assert done.exit_code == 0
+    client = CLIENTS[name]
+    read: dict[str, Any] = tomllib.loads(done.stdout) if client.is_toml else json.loads(done.stdout)
+    entry = read[client.key]["hardwon"]
+    brain = str(tmp_path / "brain")
+    said = ["--memory", brain, "--project", "it's", "mcp", "--author", "me", "--scope", "govern"]
+    assert entry["args"][-len(said) :] == said
+    assert entry.get("type") == ("stdio" if client.typed else None)
+    assert f"this belongs in {file_of(name)}" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_that_is_written_starts_the_server(tmp_path: Path) -> None:
+    command = answered("mcp", "install", "claude-desktop")["command"]
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+    }
+    environment = {**os.environ, "PYTHONPATH": SOURCE}
+    done = subprocess.run(
+        command,
+        input=json.dumps(hello) + "\n",
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        timeout=60,
+    )
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "hardwon"
+    assert (tmp_path / "brain" / "memory.db").exists()
+
+
+def test_the_clients_own_command_is_told_where_it_has_one() -> None:
+    said = at_once("mcp", "install", "claude-code", "--name", "my memory").stderr.strip()
+    words = shlex.split(said.rpartition("or run: ")[2])
+    assert words[:5] == ["claude", "mcp", "add", "my memory", "--"]
+    assert words[-1] == "mcp"
+
+
+@pytest.mark.parametrize("options", [(), ("--user",)])
+@pytest.mark.parametrize("name", JSON_CLIENTS)
+def test_it_is_written_beside_what_is_there_and_taken_out_again(name: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    path, key = file_of(name, *options), CLIENTS[name].key
+    assert tmp_path in path.parents
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = {"theme": "dark", key: {"other": OTHER}, "last": [1, 2.5, None]}
+    path.write_text(json.dumps(before))
+    path.chmod(0o640)
+    told = answered("mcp", "install", name, *options, "--write")
+    assert told["written"] is True
+    after = json.loads(path.read_text())
+    assert list(after) == ["theme", key, "last"]
+    assert after[key].pop("hardwon")["args"][-1] == "mcp"
+    assert after == before
+    assert "wörd" in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert answered("mcp", "install", name, *options, "--write")["written"] is False
+    assert answered("mcp", "remove", name, *options)["removed"] is False
+    assert "hardwon" in json.loads(path.read_text())[key]
+    assert answered("mcp", "remove", name, *options, "--write")["removed"] is True
+    assert json.loads(path.read_text()) == before
+    assert answered("mcp", "remove", name, *options, "--write")["removed"] is False
+    assert [each.name for each in path.parent.iterdir() if each.is_file()] == [path.name]
+
+
+def test_a_file_that_is_not_there_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    assert at_once("mcp", "remove", "cursor", "--write").stdout == f"hardwon is not in {tmp_path}/.cursor/mcp.json\n"
+    done = at_once("mcp", "install", "cursor", "--write")
+    path = tmp_path / ".cursor" / "mcp.json"
+    assert done.stdout == f"hardwon is now in {path}; start Cursor anew to use it\n"
+    assert json.loads(path.read_text()).keys() == {"mcpServers"}
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert at_once("mcp", "install", "cursor", "--write").stdout.startswith("hardwon is already in ")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"{ // mine\n}", "not plain JSON"),
+        (b'{"mcpServers": {},}', "not plain JSON"),
+        (b'{"a": 1, "a": 2}', "a key stands in it twice"),
+        (b"[1]", "no JSON object"),
+        (b'{"mcpServers": []}', "mcpServers in it is no object"),
+        (b"\xff\xfe{}", "not UTF-8"),
+        (b"[" * 100_000, "not plain JSON"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_left_alone(text: bytes, why: str, tmp_path: Path) -> None:
+    path = tmp_path / ".mcp.json"
+    path.write_bytes(text)
+    for command in (("install",), ("remove",)):
+        assert why in refused("mcp", *command, "claude-code", "--write")
+        assert path.read_bytes() == text
+    assert [each.name for each in tmp_path.iterdir()] == [".mcp.json"]
+
+
+def test_toml_is_printed_and_never_written(tmp_path: Path) -> None:
+    assert "codex" in at_once("mcp", "install", "codex").stderr
+    assert "is TOML" in refused("mcp", "install", "codex", "--write")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}")
+    (tmp_path / ".mcp.json").symlink_to(real)
+    assert answered("mcp", "install", "claude-code", "--write")["written"]
+    assert (tmp_path / ".mcp.json").is_symlink()
+    assert "hardwon" in real.read_text()
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / ".mcp.json"
+    path.write_text('{"mine": 1}')
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write(CLIENTS["claude-code"], path, "hardwon", ["hardwon", "mcp"])
+    assert path.read_text() == '{"mine": 1}'
+    assert [each.name for each in tmp_path.iterdir()] == [".mcp.json"]
+
+
+@settings(max_examples=50)
+@given(st.recursive(st.none() | st.booleans() | st.integers() | ANY_TEXT, lambda inner: st.dictionaries(st.text(), inner)))
+def test_whatever_else_is_in_the_file_stays(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
+    path = tmp_path_factory.mktemp("any") / "settings.json"
+    path.write_text(json.dumps({"mine": value, "mcpServers": {"x": value}}))
+    try:
+        assert write(CLIENTS["gemini-cli"], path, "hardwon", ["hardwon", "mcp"])
+    except ClientConfigError:
+        pytest.fail("it is plain JSON")
+    assert json.loads(path.read_text())["mine"] == value
+    assert take_out(CLIENTS["gemini-cli"], path, "hardwon")
+    assert json.loads(path.read_text()) == {"mine": value, "mcpServers": {"x": value}}
+
+
+@given(st.text(min_size=1), st.lists(st.text()))
+def test_any_words_survive_in_either_format(name: str, words: list[str]) -> None:
+    assert json.loads(snippet(CLIENTS["cursor"], name, ["c", *words]))["mcpServers"][name]["args"] == words
+
+
+def test_wrong_names_are_refused() -> None:
+    assert at_once("mcp", "install", "emacs").exit_code == 2
+    assert "none of hardwon" in refused("mcp", "--author", "hardwon", "install", "cursor")
+    assert at_once("mcp", "--scope", "all", "install", "cursor").exit_code == 2
