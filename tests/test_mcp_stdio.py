@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import select
 import signal
 import subprocess
@@ -26,10 +27,12 @@ from hardwon.govern.access import SCOPES, Caller, includes
 from hardwon.serve.cli_mcp import Scope
 from hardwon.serve.gate import Gate
 from hardwon.serve.mcp_btb import BTB_TOOLS
+from hardwon.serve.mcp_clients import CLIENTS
+from hardwon.serve.mcp_http import PROJECT_HEADER
 from hardwon.serve.mcp_server import IDEMPOTENCY_KEY, make_server
 from hardwon.serve.mcp_stdio import NOBODY, client_name
 from hardwon.serve.mcp_tools import LEFT_OUT, TOOLS, output_schema
-from hardwon.serve.mcp_views import BTB_SCHEME, SCHEME, Visitor
+from hardwon.serve.mcp_views import BTB_SCHEME, PROMPTS, RESOURCES, SCHEME, Visitor, address_of
 from hardwon.serve.operations import OPERATIONS
 from mcp_calls import (
     MODES,
@@ -96,6 +99,14 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
     assert (tmp_path / "errors").read_text() == ""
 
 
+def test_the_page_about_it_names_everything_there_is() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "mcp.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (read|write|govern|admin) \|", page, re.MULTILINE))
+    assert rows == {name: tool.operation.scope for name, tool in TOOLS.items()}
+    for name in (*BTB_TOOLS, *map(address_of, RESOURCES), *PROMPTS, *CLIENTS, IDEMPOTENCY_KEY, PROJECT_HEADER.title()):
+        assert f"`{name}`" in page, name
+
+
 def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
     async def work() -> None:
         async with over_stdio(parameters(brain, "--scope", "admin")) as client:
@@ -106,7 +117,7 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
             hints = tool.annotations
             assert hints
             assert (hints.read_only_hint, hints.destructive_hint) == (operation.reads, operation.destructive)
-            assert (hints.idempotent_hint, hints.open_world_hint) == (operation.reads, False)
+            assert (hints.idempotent_hint, hints.open_world_hint) == (operation.reads, tool.name == "record_fact")
             assert tool.title
             assert tool.description
             assert tool.input_schema["additionalProperties"] is False

@@ -902,9 +902,10 @@ TOOL_TEXT_WIDTH: Final = 400
 RESOURCE_CHARS_MAX: Final = 200_000
 """One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most have two kilobytes."""
 
-RESULT_CUTS: Final = ((4_000, 200, 8), (1_000, 50, 6), (400, 20, 5), (200, 10, 4), (100, 5, 4), (60, 2, 3), (20, 2, 1))
+RESULT_CUTS: Final = ((4_000, 200, 8), (1_000, 50, 6), (400, 20, 5), (200, 10, 4), (100, 5, 4), (60, 2, 3), (60, 2, 1))
 """How a result that is too long is cut, tried in this order until it fits: characters of each text, items of each list, and
-levels below which lists of objects are empty. Whoever reads most of it is better off than with all of a few items."""
+levels below which lists of objects are empty. Whoever reads the beginning of all is better off than with all of a few. Ids and
+times, which have up to 40 characters, and pairs stay whole."""
 
 COUNTS_SHOWN_MIN: Final = 20
 """Entries of a table of counts that are never cut: objects whose fields are all numbers have fewer, and stay whole."""

@@ -20,6 +20,7 @@ from mcp.shared.exceptions import MCPError
 import hardwon
 from hardwon.errors import ForbiddenError, HardwonError
 from hardwon.govern.access import Scope, includes
+from hardwon.serve.arguments import Arguments
 from hardwon.serve.mcp_btb import BTB_TOOLS, BtbTool, btb_answer
 from hardwon.serve.mcp_tools import TOOLS, Answer, Tool, answer_of, input_schema, output_schema
 from hardwon.serve.mcp_views import BTB_SCHEME, PROMPTS, RESOURCES, SCHEME, Visitor, address_of, prompt_text, read_resource
@@ -95,7 +96,7 @@ def _described(name: str, tool: Tool) -> types.Tool:
         description=tool.description,
         input_schema=input_schema(operation.takes),
         output_schema=output_schema(operation.gives),
-        annotations=_hints(tool.title, operation.reads, operation.destructive),
+        annotations=_hints(tool.title, operation.takes, operation.reads, operation.destructive),
     )
 
 
@@ -106,14 +107,19 @@ def _described_btb(name: str, tool: BtbTool) -> types.Tool:
         description=tool.description,
         input_schema=input_schema(tool.takes),
         output_schema=_BTB_RESULT,
-        annotations=_hints(tool.title, tool.reads, False),
+        annotations=_hints(tool.title, tool.takes, tool.reads, False),
     )
 
 
-def _hints(title: str, reads: bool, destructive: bool) -> types.ToolAnnotations:
-    """A write that is repeated is kept twice, unless it has an idempotency key; nothing reaches beyond the memory."""
+def _hints(title: str, takes: type[Arguments], reads: bool, destructive: bool) -> types.ToolAnnotations:
+    """A write that is repeated is kept twice, unless it has an idempotency key. Nothing reaches beyond the memory but what may
+    ask the LLM that the operator set up."""
     return types.ToolAnnotations(
-        title=title, read_only_hint=reads, destructive_hint=destructive, idempotent_hint=reads, open_world_hint=False
+        title=title,
+        read_only_hint=reads,
+        destructive_hint=destructive,
+        idempotent_hint=reads,
+        open_world_hint="restate" in takes.model_fields,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -42,8 +43,18 @@ def serve_stdio(memory: Memory, author: str | None, scope: Scope, *, btb: bool =
     server.middleware.append(under_way)
     try:
         anyio.run(_serve, server, under_way, memory)
-    except* BrokenPipeError:  # the client left without a word
-        pass
+    except BaseExceptionGroup as several:
+        failed = [error for error in _each(several) if not isinstance(error, BrokenPipeError)]  # a client left without a word
+        if failed:
+            raise failed[0] from None
+
+
+def _each(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _each(inner)
+    else:
+        yield error
 
 
 def _visitor(gate: Gate, project: str, author: str | None, scope: Scope, ctx: ServerRequestContext[Any, Any]) -> Visitor:

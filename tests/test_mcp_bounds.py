@@ -1,0 +1,94 @@
+"""What is cut to a size that a model can read stays what it is, and says that it was cut."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hardwon import limits
+from hardwon.recall.topology import FolderCount, topology_of
+from hardwon.serve.mcp_bounds import bounded_text, fitted
+from hardwon.serve.mcp_text import data
+from hardwon.serve.mcp_tools import LEFT_OUT, TOOLS, answer_of, output_schema
+
+ROOM = 2_000
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=20), inner), max_leaves=50)
+
+
+def size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+@given(VALUES)
+def test_what_fits_is_left_alone(value: Any) -> None:
+    assert fitted(value, size(value)) == (value, "")
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"id": st.just("x" * 36), "text": st.text(), "pair": st.tuples(st.text(), st.integers())}))
+)
+def test_items_stay_whole_in_number_and_kind(items: list[dict[str, Any]]) -> None:
+    many = [{**item, "text": item["text"] * 200, "pair": list(item["pair"])} for item in items] * 20
+    found, left_out = fitted({"result": many}, ROOM)
+    assert size(found) <= max(ROOM, size({"result": many[:2]}))
+    assert all(item["id"] == "x" * 36 and len(item["pair"]) == 2 for item in found["result"])
+    assert bool(left_out) == (found != {"result": many})
+
+
+def test_what_was_left_out_is_counted() -> None:
+    found, left_out = fitted({"result": [{"text": "a" * 10_000} for _ in range(100)]}, 10_000)
+    assert len(found["result"]) == 20
+    assert all(item["text"] == "a" * 399 + "…" for item in found["result"])
+    assert left_out == "80 entries and the end of 20 long texts"
+    assert fitted({"a": "x" * 5_000}, ROOM).left_out == "the end of 1 long text"
+
+
+def test_of_many_counts_the_largest_stay() -> None:
+    counts = {f"author {number}": number for number in range(5_000)}
+    found, left_out = fitted({"by_author": counts, "records": 1}, ROOM)
+    assert len(found["by_author"]) >= limits.COUNTS_SHOWN_MIN
+    assert next(iter(found["by_author"])) == "author 4999"
+    assert left_out.endswith("entries")
+
+
+def test_what_must_stay_whole_does() -> None:
+    text = "<fence>\n" + "x" * 10_000 + "\n</fence>"
+    found, left_out = fitted({"text": text, "hits": [{"a": "y" * 9_000}] * 9}, ROOM, frozenset({"text"}))
+    assert found["text"] == text
+    assert size(found["hits"]) <= ROOM
+    assert left_out
+    assert list(found) == ["text", "hits"]
+
+
+def test_a_tree_of_any_size_is_cut_to_one_that_its_schema_knows() -> None:
+    rows = [FolderCount("/".join(f"k{level}={number >> level & 7}" for level in range(30)), 1, 10) for number in range(2_000)]
+    tool = TOOLS["map"]
+    answer = answer_of(tool, topology_of(rows, "brain"))
+    assert size(answer.structured) <= limits.TOOL_RESULT_CHARS_MAX + 500
+    assert answer.structured["count"] == 2_000
+    assert answer.structured["branches"]
+    assert "hotspots names the largest places" in answer.structured[LEFT_OUT]
+    assert len(answer.text) <= limits.TOOL_TEXT_CHARS_MAX + 500
+    jsonschema.validate(answer.structured, output_schema(tool.operation.gives))
+
+
+@given(st.lists(st.text()))
+def test_a_text_is_cut_at_a_line(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    found = bounded_text(text, 50)
+    assert found == text or found.rpartition("\n")[2].endswith("more lines were left out")
+    assert len(found) <= 50 + len("\n… 1000 more lines were left out") or found == text
+
+
+@given(st.lists(st.text(), max_size=20))
+def test_data_has_its_own_lines_and_the_fence_alone(lines: list[str]) -> None:
+    first, *inside, last = data([*lines, "x" * 100_000]).split("\n")
+    assert first.startswith("<hardwon-memory ")
+    assert first.replace("<", "</") == last
+    assert all(line.startswith(("- ", "  ")) for line in inside)
+    assert sum(map(len, inside)) <= limits.TOOL_TEXT_CHARS_MAX + 1_000
