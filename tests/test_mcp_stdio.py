@@ -121,6 +121,8 @@ def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
             assert tool.title
             assert tool.description
             assert tool.input_schema["additionalProperties"] is False
+            required = tool.input_schema.get("required", [])
+            assert set(list(tool.input_schema["properties"])[: len(required)]) == set(required)
             assert tool.input_schema["properties"].keys() == operation.takes.model_fields.keys()
 
     run(work)
@@ -169,6 +171,14 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             assert not (await client.call_tool("btb_remember", mine)).is_error
             found = await client.call_tool("btb_recall", {"metadata": {"ticket": 7}})
             assert [each["content"] for each in found.structured_content["memories"]] == ["x"]
+            for pattern in (
+                "agent_brain/outcome=success/**/*.json",
+                "/srv/brain/outcome=success/*/*.json",
+                "**/tool=conversation/*",
+            ):
+                found = await client.call_tool("btb_recall", {"pattern": pattern})
+                assert [each["content"] for each in found.structured_content["memories"]] == ["the parser works"], pattern
+            assert "no '..'" in await refused(client, "btb_recall", {"pattern": "outcome=*/../x"})
             assert (await client.call_tool("btb_recall", {"tool": "web_search"})).structured_content == {"memories": []}
             read = await read_everything(client, record_id)
             assert read[f"{BTB_SCHEME}schema"] == answers["btb_schema"]["schema"]

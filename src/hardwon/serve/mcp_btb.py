@@ -18,6 +18,7 @@ from hardwon.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.govern.access import Scope
 from hardwon.model import Experience, Outcome
 from hardwon.recall.globs import Glob
+from hardwon.recall.topology import INTAKE
 from hardwon.routing import Coherence, file_name
 from hardwon.serve import mcp_text as text
 from hardwon.serve.arguments import Arguments, Limited, Nothing, Remember
@@ -100,9 +101,18 @@ def _experiences(visitor: Visitor, filters: Mapping[str, Any]) -> Iterator[Exper
             return
 
 
+def _below_root(pattern: str) -> str:
+    """The glob from the root on. Callers write it with the root's folders before it, or without."""
+    segments = pattern.split("/")
+    for number, segment in enumerate(segments):
+        if segment == INTAKE or not set("=*?[").isdisjoint(segment):
+            return "/".join(segments[number:])
+    return pattern
+
+
 def _recall(visitor: Visitor, said: BtbRecall) -> Any:
     filters = {name: value for name, value in (("outcome", said.outcome), ("tool", said.tool)) if value is not None}
-    glob = Glob(said.pattern.removeprefix("./")) if said.pattern else None
+    glob = Glob(_below_root(said.pattern)) if said.pattern else None
     found = []
     for record in _experiences(visitor, filters):
         path = _path_of(record)

@@ -18,8 +18,10 @@ LEFT_OUT: Final = "left_out"
 _WRAPPED: Final = "result"
 _OF_NO_USE_IN: Final = frozenset({"title"})
 _OF_NO_USE_OUT: Final = frozenset(
-    {"title", "examples", "default", "maxLength", "minLength", "maxItems", "maxProperties", "pattern"}
+    {"title", "description", "examples", "default", "maxLength", "minLength", "maxItems", "maxProperties", "pattern"}
 )
+"""A list of tools goes into every conversation: what a tool's description says already, and bounds on what comes out, do not.
+Texts that were cut would break some of them, too."""
 
 
 class Tool(NamedTuple):
@@ -205,8 +207,11 @@ def answer_of(tool: Tool, given: Any) -> Answer:
 
 @cache
 def input_schema(takes: type[Arguments]) -> dict[str, Any]:
+    """What has to be given comes first."""
     schema: dict[str, Any] = _lean(takes.model_json_schema(), _OF_NO_USE_IN)
-    return schema
+    required = schema.get("required", ())
+    fields = sorted(schema.get("properties", {}).items(), key=lambda field: field[0] not in required)
+    return {**schema, "properties": dict(fields)}
 
 
 @cache
@@ -246,5 +251,5 @@ def _lean(schema: Any, of_no_use: frozenset[str]) -> Any:
         if key in ("examples", "default", "const", "enum")
         else _lean(value, of_no_use)
         for key, value in schema.items()
-        if key not in of_no_use
+        if key not in of_no_use and not (key == "anyOf" and "properties" in schema)  # which keys go together is checked here
     }
