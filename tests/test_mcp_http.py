@@ -27,7 +27,7 @@ from hardwon import Memory, limits
 from hardwon.govern.access import SCOPES, Caller, Scope, includes
 from hardwon.serve.gate import Gate
 from hardwon.serve.mcp_btb import BTB_TOOLS
-from hardwon.serve.mcp_http import http_app, lifespan
+from hardwon.serve.mcp_http import LOOPBACK, http_app, lifespan
 from hardwon.serve.mcp_tools import TOOLS
 from hardwon.serve.mcp_views import SCHEME
 from mcp_calls import MODES, call_every_tool, example_of, fill, read_everything, refused, run, text_of
@@ -78,7 +78,7 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
     options = getattr(request, "param", {})
     with Memory(brain, clock=clock, checkout=False) as memory:
         gate = Gate(lambda project: Memory(brain, project, checkout=False), memory.tokens, **options)
-        app = http_app(gate, "default", btb=True)
+        app = http_app(gate, "default", btb=True, hosts=(*LOOPBACK, "memory.example"), origins=("https://tools.example",))
         site = Starlette(routes=[Route("/mcp", app)], lifespan=lambda _: lifespan(app))
         server = _Server(uvicorn.Config(site, port=0, log_level="error", ws="none"))
         thread = threading.Thread(target=server.run)
@@ -221,6 +221,11 @@ def test_other_hosts_and_pages_of_other_places_are_refused(served: Served) -> No
         assert served.post(None, Host=host).status_code in (400, 421), host
     for origin in ("http://evil.example", "null", f"http://evil.example:{port}", "http://localhost.evil.example"):
         assert served.post(token, Origin=origin).status_code == 403, origin
+    for origin in ("http://localhost:1", "http://127.0.0.1", f"https://[::1]:{port}"):  # ours, but other pages of it
+        assert served.post(token, Origin=origin).status_code == 403, origin
+    assert served.post(token, Origin="https://tools.example").status_code == 200
+    for host in ("memory.example", "memory.example:444"):
+        assert served.post(token, Host=host, Origin=f"https://{host}").status_code == 200, host
     for host in (f"127.0.0.1:{port}", "localhost", f"localhost:{port}", f"[::1]:{port}"):
         assert served.post(token, Host=host, Origin=f"http://{host}").status_code == 200, host
 

@@ -36,8 +36,9 @@ _TITLES: Final = {401: "Unauthorized", 403: "Forbidden", 405: "Method Not Allowe
 class McpApp:
     """An ASGI application. Host and Origin are looked at first, then the token, then the project; the rest is the SDK's."""
 
-    def __init__(self, gate: Gate, default_project: str, hosts: Sequence[str], *, btb: bool) -> None:
-        settings = security_settings(hosts)
+    def __init__(self, gate: Gate, default_project: str, hosts: Sequence[str], origins: Sequence[str], *, btb: bool) -> None:
+        settings = security_settings(hosts, origins)
+        self._origins = frozenset(origins)
         self._gate = gate
         self._default_project = default_project
         self._security = TransportSecurityMiddleware(settings)
@@ -56,11 +57,18 @@ class McpApp:
         if scope["type"] != "http":
             raise RuntimeError(f"MCP is served over HTTP, not over {scope['type']}")
         request = Request(scope)
-        refused = await self._security.validate_request(request) or await self._let_in(request)
+        refused = await self._security.validate_request(request) or self._foreign_page(request) or await self._let_in(request)
         if refused is not None:
             await refused(scope, receive, send)
             return
         await self._manager.handle_request(scope, receive, send)
+
+    def _foreign_page(self, request: Request) -> Response | None:
+        """Pages of this very host and port may ask, and those that were allowed; not those of another port of it."""
+        origin, host = request.headers.get("origin"), request.headers["host"]
+        if origin is None or origin in (f"http://{host}", f"https://{host}") or origin in self._origins:
+            return None
+        return _problem(403, "pages of this origin may not ask")
 
     async def _let_in(self, request: Request) -> Response | None:
         """None where the caller is let in, and stands in the request's scope; otherwise the answer."""
@@ -95,10 +103,17 @@ class McpApp:
         return caller.projects[0] if caller.projects and len(caller.projects) == 1 else self._default_project
 
 
-def http_app(gate: Gate, default_project: str, *, btb: bool = False, hosts: Sequence[str] = LOOPBACK) -> McpApp:
+def http_app(
+    gate: Gate,
+    default_project: str,
+    *,
+    btb: bool = False,
+    hosts: Sequence[str] = LOOPBACK,
+    origins: Sequence[str] = (),
+) -> McpApp:
     """`default_project` is asked about where neither the request nor its token names one. `hosts`: the names under which it is
-    reached, each with any port; those of this machine where nobody says."""
-    return McpApp(gate, default_project, hosts, btb=btb)
+    reached, with a port or with any; those of this machine where nobody says. `origins`: pages elsewhere that may ask."""
+    return McpApp(gate, default_project, hosts, origins, btb=btb)
 
 
 def lifespan(app: McpApp) -> AbstractAsyncContextManager[None]:
@@ -106,11 +121,13 @@ def lifespan(app: McpApp) -> AbstractAsyncContextManager[None]:
     return app.running()
 
 
-def security_settings(hosts: Sequence[str]) -> TransportSecuritySettings:
+def security_settings(hosts: Sequence[str], origins: Sequence[str] = ()) -> TransportSecuritySettings:
     """Other names, and pages of other places, are refused: a browser must not be talked into asking for them."""
     names = [name for host in hosts for name in (host, f"{host}:*")]
-    origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
-    return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=origins)
+    own = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=[*own, *origins]
+    )
 
 
 def _visitor(ctx: ServerRequestContext[Any, Any]) -> Visitor:
