@@ -27,7 +27,7 @@ from hardwon import Memory, limits
 from hardwon.govern.access import SCOPES, Caller, Scope, includes
 from hardwon.serve.gate import Gate
 from hardwon.serve.mcp_btb import BTB_TOOLS
-from hardwon.serve.mcp_http import LOOPBACK, http_app, lifespan
+from hardwon.serve.mcp_http import CALLER, LOOPBACK, http_app, lifespan
 from hardwon.serve.mcp_tools import TOOLS
 from hardwon.serve.mcp_views import SCHEME
 from mcp_calls import MODES, call_every_tool, example_of, fill, read_everything, refused, run, text_of
@@ -274,3 +274,25 @@ def test_an_open_door_lets_in_whoever_sends_no_token_and_no_further_than_it_says
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "remember", "arguments": ARGUMENTS}}
     assert served.post(None, call).json()["result"]["isError"] is True
     assert served.post(served.token(), call).json()["result"]["isError"] is False
+
+
+def test_whom_a_guard_before_it_let_in_is_not_asked_again(tmp_path: Path) -> None:
+    class Guard:
+        def __init__(self, app: Any) -> None:
+            self._app = app
+
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            await self._app({**scope, "state": {CALLER: Caller("guarded", "write", ("inner",))}}, receive, send)
+
+    gate = Gate(lambda project: Memory(tmp_path / "brain", project, checkout=False), None)
+    app = http_app(gate, "default")
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "remember", "arguments": ARGUMENTS}}
+
+    async def work() -> Any:
+        transport = httpx.ASGITransport(Guard(app))
+        async with lifespan(app), httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return (await client.post("/mcp", json=call, headers=HEADERS)).json()["result"]["structuredContent"]["metadata"]
+
+    said = run(work)
+    gate.close()
+    assert (said["source"]["author"], said["project_id"]) == ("guarded", "inner")
