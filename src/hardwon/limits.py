@@ -886,3 +886,15 @@ REQUESTS_BURST_S: Final = 2.0
 
 CALLERS_REMEMBERED_MAX: Final = 10_000
 """Callers whose rate is known. Tokens are fewer."""
+
+CLIENT_TIMEOUT_S: Final = 30.0
+"""How long a client waits for one answer: longer than a server waits for other writers."""
+
+CLIENT_WAITS_S: Final = (0.1, 0.5, 2.0, 5.0)
+"""Pauses before a client sends a request again: together as long as a server takes to be started anew."""
+
+CLIENT_WAIT_S_MAX: Final = 10.0
+"""The longest pause, whatever a server asks for."""
+
+CLIENT_ANSWER_BYTES_MAX: Final = 256 * MIB
+"""What a client reads of one answer: a page of the largest records fits in, and an endless one does not fill the memory."""
