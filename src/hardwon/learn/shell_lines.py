@@ -28,6 +28,7 @@ _LOOKING_IN_GIT: Final = frozenset(
     "status log diff show blame branch remote rev-parse rev-list ls-files ls-tree ls-remote cat-file describe reflog shortlog "
     "grep config tag name-rev merge-base for-each-ref help version".split()
 )
+_GIT_WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
 _DOING: Final = frozenset({"-exec", "-execdir", "-ok", "-delete"})  # of find
 
 
@@ -86,7 +87,13 @@ def _looks(words: list[str]) -> bool:
     name, *rest = words
     name = name.rpartition("/")[2]
     if name == "git":
-        return next((word for word in rest if not word.startswith("-")), "") in _LOOKING_IN_GIT
+        own = iter(rest)
+        for word in own:
+            if word in _GIT_WITH_VALUE:
+                next(own, None)
+            elif not word.startswith("-"):
+                return word in _LOOKING_IN_GIT
+        return True
     if name == "sed":
         return not any(word.startswith(("-i", "--in-place")) for word in rest)
     if name == "command":

@@ -195,7 +195,7 @@ def _take_out(settings: Settings) -> None:
     for event, groups in list(hooks.items()):
         if not isinstance(groups, list):
             continue
-        kept = [left for group in groups if (left := _without_ours(group)) is not None]
+        kept = [group for group in groups if not _is_left_empty(group)]
         if len(kept) == len(groups):
             continue
         if kept:
@@ -206,15 +206,14 @@ def _take_out(settings: Settings) -> None:
         del settings["hooks"]
 
 
-def _without_ours(group: Any) -> Any:
-    """The group, with ours taken out of it; None where nothing else was in it."""
+def _is_left_empty(group: Any) -> bool:
+    """Takes ours out of a group; whether nothing else was in it."""
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
-        return group
+        return False
     kept = [entry for entry in group["hooks"] if not _is_ours(entry)]
-    if not kept and group["hooks"]:
-        return None
+    had_some = bool(group["hooks"])
     group["hooks"][:] = kept
-    return group
+    return had_some and not kept
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------

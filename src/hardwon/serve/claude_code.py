@@ -83,8 +83,9 @@ def _go_to(event: Event) -> None:
 
 
 def _text(event: Event, key: str) -> str:
+    """A text, without half characters: JSON can express them, and nothing else can."""
     value = event.get(key)
-    return value if isinstance(value, str) else ""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
 
 
 def _opened(chosen: Chosen) -> Memory:
@@ -243,5 +244,5 @@ def _ended(event: Event, exit_code: int, printed: str) -> Ran:
     took = event.get("duration_ms")
     known = isinstance(took, int | float) and not isinstance(took, bool) and 0 <= took < limits.JSON_INT_ABS_MAX
     output = Window()
-    output.add(printed.encode(errors="replace"))
+    output.add(printed.encode())
     return Ran(exit_code, seconds=float(took) / 1000 if known and took is not None else 0.0, output=output)
