@@ -503,6 +503,9 @@ def test_there_and_away_in_a_project_without_settings(project: Path) -> None:
     assert made["PreToolUse"] == [
         {"matcher": "Bash", "hooks": [{"type": "command", "command": "hardwon hooks run claude-code || true", "timeout": 10}]}
     ]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~mask  # others work on the project too
     stamp = file.stat().st_mtime_ns
     hooks("install", "claude-code")
     assert (file.read_bytes(), file.stat().st_mtime_ns) == (written, stamp)
@@ -635,6 +638,22 @@ def test_whose_settings_and_which_program(project: Path, tmp_path: Path) -> None
     assert [each["state"] for each in told] == ["absent"] * 5 + ["installed"] * 10
     assert [each["found"] for each in told] == [False] * 5 + [True] * 10
     assert len(answered("hooks", "status", "claude-code", "--user")["hooks"]) == len(EVENTS)
+    assert "still installed in" in hooks("remove", "claude-code", "--local")
+    assert "still" not in hooks("remove", "claude-code", "--user")
+
+
+def test_what_is_wrong_with_other_settings_is_no_reason_not_to_install(project: Path, tmp_path: Path) -> None:
+    other = tmp_path / "home" / ".claude" / "settings.json"
+    other.parent.mkdir(parents=True)
+    other.write_text("{not json")
+    assert "PostToolUse" in hooks("install", "claude-code")
+    assert "no valid JSON" in hooks("status", "claude-code", code=1)
+    assert other.read_text() == "{not json"
+    moved = json.loads((project / ".claude" / "settings.json").read_text())
+    moved["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = f"LANG=C {sys.executable} x hooks run claude-code"
+    (project / ".claude" / "settings.json").write_text(json.dumps(moved))
+    found = {each.event: each.found for each in claude_code.status(project / ".claude" / "settings.json", project)}
+    assert found["PreToolUse"]
 
 
 def test_a_program_inside_the_project_is_named_by_its_place_in_there(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ EVENTS: Final[Mapping[str, str | None]] = {
 _OURS: Final = re.compile(rf"(?<!\S){CALLED}(?!\S)")
 _PROJECT_FOLDER: Final = '"$CLAUDE_PROJECT_DIR"'
 _INDENTED: Final = re.compile(r'\n([ \t]+)"')
+_ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
 _BOM: Final = "\ufeff"
 _NEW_FILE_MODE: Final = 0o666
 
@@ -138,9 +139,8 @@ def _is_there(command: str, root: Path) -> bool:
         words = shlex.split(command.replace("${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"))
     except ValueError:
         return False
-    if not words or "\0" in words[0]:
-        return False
-    return shutil.which(words[0].replace("$CLAUDE_PROJECT_DIR", str(root))) is not None
+    program = next((word for word in words if not _ASSIGNED.match(word)), "").replace("$CLAUDE_PROJECT_DIR", str(root))
+    return bool(program) and "\0" not in program and shutil.which(program) is not None
 
 
 # --- ours in the settings ---------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import astuple
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from hardwon import limits
+from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.outside import claude_code, git_hooks
 from hardwon.outside.git import Repository, last_commit, repository_root
@@ -89,7 +91,7 @@ def install(
     claude_code.install(path, command)
     _tell_claude_code([path], as_json)
     _note_on_memory(ctx, make_memory)
-    _note_on_others(path)
+    _note_on_others(path, "where both apply, everything is recorded twice: also installed in")
 
 
 @hooks.command(epilog=epilog_of(["hardwon hooks remove", "hardwon hooks remove claude-code --local"]))
@@ -102,7 +104,7 @@ def remove(into: Into = Target.GIT, local: Local = False, user: User = False, as
     path = claude_code.settings_file(_scope(local, user), _root())
     claude_code.remove(path)
     _tell_claude_code([path], as_json)
-    _note_on_others(path)
+    _note_on_others(path, "still installed in")
 
 
 @hooks.command(epilog=epilog_of(["hardwon hooks status --json", "hardwon hooks status claude-code"]))
@@ -243,9 +245,10 @@ def _note_on_memory(ctx: typer.Context, make_memory: bool) -> None:
         complain(f"there is no memory at {place} yet: until there is one, nothing is recorded (or install with --make-memory)")
 
 
-def _note_on_others(path: Path) -> None:
-    """Each of them is called: what is installed twice is recorded twice."""
+def _note_on_others(path: Path, note: str) -> None:
+    """Each settings file of Claude Code's counts. What is wrong with the others is not the question here."""
     root = _root()
     for other in (claude_code.settings_file(scope, root) for scope in claude_code.Scope):
-        if other != path and any(each.command for each in claude_code.status(other, root)):
-            complain(f"also installed in {other}: where both apply, everything is recorded twice")
+        with suppress(PlaceError):
+            if other != path and any(each.command for each in claude_code.status(other, root)):
+                complain(f"{note} {other}")
