@@ -679,6 +679,32 @@ RUN_RECORD_S: Final = 20.0
 RUN_COMMAND_CHARS_MAX: Final = 4_000
 """How much of a command line is recorded: as much as an action is judged by."""
 
+# --- an agent's hooks ---------------------------------------------------------------------------------------------
+
+AGENT_HOOK_S_MAX: Final = 4.0
+"""A hook of an agent gives up after so long, whatever holds it up: the agent waits for it before and after every command."""
+
+AGENT_HOOK_WAIT_MS: Final = 1_000
+"""How long such a hook waits for other writers. They take milliseconds; who takes longer does not hold up an agent."""
+
+AGENT_HOOK_TIMEOUT_S: Final = 10
+"""After so long the agent ends the hook: longer than the hook takes to end itself, on a machine that is busy."""
+
+AGENT_HOOK_INPUT_BYTES_MAX: Final = 16 * MIB
+"""What an agent may tell a hook: a command and all that it printed. More is read, so that it can be written, and ignored."""
+
+AGENT_COMMAND_CHARS_MAX: Final = 16_000
+"""A command that an agent runs and that is longer is ignored: it is a file that is being written, and nobody runs it twice."""
+
+AGENT_PROMPT_CHARS_MAX: Final = 8_000
+"""How much of what a user asks an agent is recalled by. The question itself stands in it; what follows is pasted."""
+
+AGENT_PURPOSE_CHARS_MAX: Final = 300
+"""What an agent says in a sentence about a command it runs."""
+
+AGENT_SETTINGS_BYTES_MAX: Final = MIB
+"""An agent's settings file. Those that people write have some kilobytes."""
+
 # --- facts --------------------------------------------------------------------------------------------------------
 
 FACT_READ_CHARS_MAX: Final = 10_000
