@@ -62,6 +62,7 @@ from hardwon.model import (
     FactType,
     Fix,
     Issue,
+    Kind,
     Metadata,
     MistakeCard,
     Record,
@@ -125,6 +126,7 @@ Clock = Callable[[], datetime]
 R = TypeVar("R", bound=Record)
 
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
+_RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
 _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
 _MADE_ELSEWHERE: Final = (
     "records of other kinds: decisions are made by rollback, consolidate and undo, what was adopted is brought by take_in"
@@ -274,10 +276,6 @@ class Memory:
         """Keeps one self-contained sentence. The names in it are added to the entities, times such as "yesterday" get their
         date, and what keeps it from standing alone is told in `findings`. `restate=True` has the LLM write it anew, if it can.
         Who says again what is known strengthens it: the first fact comes back, and no other is kept."""
-        from hardwon import facts  # its patterns take longer to compile than everything else that is imported
-
-        if not isinstance(restate, bool):
-            raise InvalidInputError.one("restate", restate, "true or false")
         given = self._made(
             Fact,
             {
@@ -288,10 +286,15 @@ class Memory:
             },
             envelope,
         )
+        return self._keep_or_repeat([self._stated(given, restate)])[0]
+
+    def _stated(self, given: Fact, restate: bool) -> Fact:
+        from hardwon import facts  # its patterns take longer to compile than everything else that is imported
+
+        if not isinstance(restate, bool):
+            raise InvalidInputError.one("restate", restate, "true or false")
         fact = facts.stated(self._prepare(given, self._head()))
-        if restate:
-            fact = self._restated(fact)
-        return self._keep_or_repeat(fact)
+        return self._restated(fact) if restate else fact
 
     def _restated(self, fact: Fact) -> Fact:
         from hardwon import facts
@@ -305,20 +308,23 @@ class Memory:
             raise InvalidInputError.one("restate", True, f"false: {_NO_LLM}")
         return self._prepare(facts.restated(fact, llm))
 
-    def _keep_or_repeat(self, fact: Fact) -> Fact:
+    def _keep_or_repeat(self, given: Sequence[Fact]) -> list[Fact]:
         from hardwon import facts
 
-        made = self._vectors_of([fact])
+        made = dict(self._vectors_of(given))
         planted: list[Planting] = []
+        kept: list[Fact] = []
         with self._store.write() as writer:
-            first = facts.said_before(writer, self.project, fact)
-            if first is None:
-                planted = self._append(writer, [fact])
-                self._keep_vectors(writer, made)
-            else:
-                facts.repeat(writer, self.project, first, fact, self._clock())
+            for fact in given:
+                first = facts.said_before(writer, self.project, fact)
+                if first is None:
+                    planted += self._append(writer, [fact])
+                    self._keep_vectors(writer, [(fact.id, made[fact.id])] if fact.id in made else [])
+                else:
+                    facts.repeat(writer, self.project, first, fact, self._clock())
+                kept.append(first or fact)
         self._put_in_tree(planted)
-        return first or fact
+        return kept
 
     def record_trajectory(
         self, task: str, steps: Sequence[Step | Mapping[str, Any]], final_reward: float, **envelope: Unpack[Envelope]
@@ -347,10 +353,7 @@ class Memory:
             "trajectory_summary": trajectory_summary,
             "mistakes": intake.items("mistakes", mistakes),
             "successes": intake.items("successes", successes),
-            "mistake_cards": [
-                redact_json(card)[0] if isinstance(card, dict) else card  # before evidence and lesson are cut
-                for card in intake.items("mistake_cards", mistake_cards)
-            ],
+            "mistake_cards": _without_secrets(intake.items("mistake_cards", mistake_cards)),
         }
         return self._keep(Episode, own, envelope)
 
@@ -383,6 +386,33 @@ class Memory:
         }
         return self._keep(Fix, own, envelope)
 
+    def record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
+        """Keeps records of one kind, each given by the keywords of `record_fact`, `record_trajectory`, `record_episode` or
+        `record_fix`: all of them or, when one is refused, none. One transaction."""
+        if kind not in _RECORDED_KINDS:
+            raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
+        made: list[AnyRecord] = []
+        for number, given in enumerate(intake.items("many", many), 1):
+            try:
+                made.append(self._from_keywords(MODEL_OF_KIND[kind], intake.mapping("many", given)))
+            except InvalidInputError as error:
+                raise InvalidInputError(error.problems, f"record {number}") from None
+        if kind == "fact":
+            return [*self._keep_or_repeat([each for each in made if isinstance(each, Fact)])]
+        return self.keep_many(made)
+
+    def _from_keywords(self, model: type[AnyRecord], given: Mapping[str, Any]) -> AnyRecord:
+        for name in _NOT_EXTRA_KEYS:
+            if name in given:
+                raise InvalidInputError.one(name, given[name], "what the memory does not say of a record itself")
+        said = {name: value for name, value in given.items() if value is not None}
+        envelope = {name: said.pop(name) for name in intake.ENVELOPE_KEYWORDS if name in said}
+        restate = said.pop("restate", False) if model is Fact else False
+        if isinstance(said.get("mistake_cards"), list):
+            said["mistake_cards"] = _without_secrets(said["mistake_cards"])
+        record = self._made(model, said, envelope)
+        return self._stated(record, restate) if isinstance(record, Fact) else record
+
     def trajectory(self, task: str, **envelope: Unpack[Envelope]) -> TrajectoryRecorder:
         """`with m.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever happens in the block."""
         return TrajectoryRecorder(self, task, envelope)
@@ -398,7 +428,7 @@ class Memory:
         at = self._clock()
         metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self.location)
         recalled = _recalled(envelope.get("recalled"))
-        return kind(id=new_id(at), metadata=metadata, recalled=recalled, **own)
+        return kind.model_validate({**own, "id": new_id(at), "metadata": metadata, "recalled": recalled})
 
     def keep(self, record: R) -> R:
         """As `add`, and returns the record as it was kept: with its defaults, without its secrets."""
@@ -1427,6 +1457,11 @@ def _recordable(record: R) -> R:
     if type(record) in (Decision, Adopted, Cleaned):
         raise InvalidInputError.one("record", record.id, _MADE_ELSEWHERE)
     return record
+
+
+def _without_secrets(cards: Iterable[Any]) -> list[Any]:
+    """Mistake cards, before their evidence and lesson are cut: what is left of a secret afterwards would not be recognised."""
+    return [redact_json(card)[0] if isinstance(card, dict) else card for card in cards]
 
 
 def _limit(limit: int) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, NoReturn, TextIO
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from hardwon.errors import HardwonError
 from hardwon.memory import Memory
@@ -33,14 +33,24 @@ _WIDTH: Final = 80
 
 RECORDING: Final = "Remember and recall"
 SEEING: Final = "See what is there"
+LEARNED: Final = "What it learned"
 FIXES: Final = "Fixes"
 TRUST: Final = "Trust"
 DATA_SETS: Final = "Data sets"
 CARE: Final = "Care"
 OLDER_SCRIPTS: Final = "For scripts written for memory.sh"
-GROUPS: Final = (RECORDING, SEEING, FIXES, TRUST, DATA_SETS, CARE, OLDER_SCRIPTS)
+GROUPS: Final = (RECORDING, SEEING, LEARNED, FIXES, TRUST, DATA_SETS, CARE, OLDER_SCRIPTS)
 
 _MODULE_OF: Final[Mapping[str, str]] = {
+    "init": "cli_init",
+    "record": "cli_record",
+    **dict.fromkeys(("context", "advise"), "cli_asking"),
+    **dict.fromkeys(("browse", "show", "forget", "credit", "supersede"), "cli_records"),
+    **dict.fromkeys(
+        ("rules", "cards", "scores", "compare", "decisions", "solutions", "odds", "similar", "strategies", "fixers", "trends"),
+        "cli_knowledge",
+    ),
+    "matrix": "cli_knowledge",
     **dict.fromkeys(("model", "recent", "successful", "patterns"), "cli_fixes"),
     "run": "cli_run",
     **dict.fromkeys(("audit", "verify", "publish", "archive", "stale"), "cli_governance"),
@@ -52,6 +62,15 @@ _MODULE_OF: Final[Mapping[str, str]] = {
 """Commands whose module is imported when somebody asks for one of them."""
 
 Command = Callable[..., None]
+
+
+class Answering(TyperCommand):
+    """A command that can say what it answers to programs."""
+
+    @property
+    def answers(self) -> str:
+        """The keys of its JSON, in Markdown."""
+        return getattr(self.callback, "answers", "")
 
 
 class _Declared(NamedTuple):
@@ -128,14 +147,30 @@ app: Final = new_app(
 )
 
 
-def command(group: str, *examples: str, settings: dict[str, Any] | None = None) -> Callable[[Command], Command]:
-    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context."""
+def command(
+    group: str, *examples: str, settings: dict[str, Any] | None = None, answers: str = ""
+) -> Callable[[Command], Command]:
+    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context, `answers`
+    is what the documentation says of its JSON."""
 
     def added(function: Command) -> Command:
         name = function.__name__.rstrip("_")
         single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        single.command(name, epilog=epilog_of(examples), context_settings=settings)(function)
+        inner_command(single, *examples, settings=settings, answers=answers)(function)
         _declared[name] = _Declared(single, group)
+        return function
+
+    return added
+
+
+def inner_command(
+    within: typer.Typer, *examples: str, settings: dict[str, Any] | None = None, answers: str = ""
+) -> Callable[[Command], Command]:
+    """As `command`, of one that has a word of its own before it."""
+
+    def added(function: Command) -> Command:
+        function.answers = answers  # type: ignore[attr-defined]  # typer's wrapper around it takes it over
+        within.command(cls=Answering, epilog=epilog_of(examples), context_settings=settings)(function)
         return function
 
     return added
