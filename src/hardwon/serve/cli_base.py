@@ -11,7 +11,8 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, NoReturn, TextIO
@@ -234,6 +235,20 @@ def chosen(ctx: typer.Context) -> Chosen:
 
 def record_json(record: Record) -> Any:
     return json.loads(record.to_json())
+
+
+def plain(value: object) -> Any:
+    """What a memory answers, as JSON knows it: its fields by name, times as text, records as records."""
+    if isinstance(value, Record):
+        return record_json(value)
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping) or hasattr(value, "_asdict"):
+        named = value if isinstance(value, Mapping) else value._asdict()
+        return {name: plain(each) for name, each in named.items()}
+    if isinstance(value, list | tuple):
+        return list(map(plain, value))
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def look(width: int | None = None, ascii_only: bool = False) -> Look:
