@@ -128,6 +128,7 @@ R = TypeVar("R", bound=Record)
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
 _RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
 _RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
+_FILLED_IN: Final = "keywords, which a memory does not fill in itself: load and add take whole records"
 _MADE_ELSEWHERE: Final = (
     "records of other kinds: decisions are made by rollback, consolidate and undo, what was adopted is brought by take_in"
 )
@@ -404,7 +405,7 @@ class Memory:
     def _from_keywords(self, model: type[AnyRecord], given: Mapping[str, Any]) -> AnyRecord:
         for name in _NOT_EXTRA_KEYS:
             if name in given:
-                raise InvalidInputError.one(name, given[name], "what the memory does not say of a record itself")
+                raise InvalidInputError.one(name, given[name], _FILLED_IN)
         said = {name: value for name, value in given.items() if value is not None}
         envelope = {name: said.pop(name) for name in intake.ENVELOPE_KEYWORDS if name in said}
         restate = said.pop("restate", False) if model is Fact else False

@@ -43,7 +43,7 @@ def init(
 def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
     """The memory, and whether it is new. A folder that was made for nothing goes again."""
     folder = None if named.memory else Path(_FOLDER)
-    new_folder = folder is not None and not folder.exists()
+    new_folder = folder is not None and not folder.is_dir()
     if folder and new_folder:
         folder.mkdir(mode=0o700)
     try:

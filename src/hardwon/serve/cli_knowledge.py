@@ -218,9 +218,15 @@ def odds(
 
 
 def _odds_json(odds: Odds) -> dict[str, Any]:
-    shape = plain(odds)
-    del shape["strength"]  # the interval says it
-    return {**shape, "interval": list(odds.interval), "confidence": odds.confidence, "basis": shape["basis"]}
+    return {
+        "attempts": odds.attempts,
+        "applied": odds.applied,
+        "verified": odds.verified,
+        "p_success": odds.p_success,
+        "interval": list(odds.interval),
+        "confidence": odds.confidence,
+        "basis": plain(odds.basis),
+    }
 
 
 @command(
@@ -242,8 +248,10 @@ def similar(
 ) -> None:
     """List earlier attempts to fix an issue or one like it, those that worked first."""
     about = issue_of(issue, model=model, issue_type=issue_type, description=description, error_output=error_output)
+    if about is None:
+        raise typer.BadParameter("say what the issue is: --issue-type, --model, --description, --error-output or --issue")
     with chosen(ctx).open(to_read=True) as memory:
-        found = memory.similar_issues(about or {}, limit)
+        found = memory.similar_issues(about, limit)
     if as_json:
         write_json({name: list(map(fix_json, fixes)) for name, fixes in vars(found).items()})
     else:

@@ -1,6 +1,6 @@
 """`hardwon record`: facts, episodes, fixes and trajectories, from options or from JSON."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -58,7 +58,7 @@ def fact(
     as_json: Json = False,
 ) -> None:
     """Keep one sentence that is true. Who says again what is known strengthens it."""
-    own = {"content": content, "fact_type": fact_type, "confidence": confidence, "restate": restate or None}
+    own = {"content": _text(content), "fact_type": fact_type, "confidence": confidence, "restate": restate or None}
     _record(ctx, "fact", own | envelope, content, from_json, as_json)
 
 
@@ -89,7 +89,7 @@ def episode(
     """Keep one scored attempt at a task."""
     cards = [json_object("--mistake-card", each) for each in mistake_cards or ()]
     own = {
-        "task_id": task_id,
+        "task_id": _text(task_id),
         "score": score,
         "steps": steps,
         "trajectory_summary": trajectory_summary,
@@ -133,9 +133,8 @@ def fix(
     as_json: Json = False,
 ) -> None:
     """Keep one attempt to fix an issue: whether it went in, and whether it was then seen to work."""
-    said = None if description == STDIN else description
     own = {
-        "issue": issue_of(issue, model=model, issue_type=issue_type, description=said, error_output=error_output),
+        "issue": issue_of(issue, model=model, issue_type=issue_type, description=_text(description), error_output=error_output),
         "fix_success": fix_success,
         "verification_success": verification_success,
         "analysis": analysis,
@@ -170,13 +169,19 @@ def trajectory(
     as_json: Json = False,
 ) -> None:
     """Keep what was done step by step, and how it ended."""
-    own = {"task": task, "steps": [json_object("--step", each) for each in steps or ()], "final_reward": final_reward}
+    own = {"task": _text(task), "steps": [json_object("--step", each) for each in steps or ()], "final_reward": final_reward}
     _record(ctx, "trajectory", own | envelope, task, from_json, as_json)
+
+
+def _text(argument: str | None) -> str | None:
+    return None if argument == STDIN else argument
 
 
 def _record(ctx: typer.Context, kind: Kind, given: Given, argument: str | None, from_json: str | None, as_json: bool) -> None:
     """`argument` is the text before the options: where it is `-`, JSON is read, as with `--from-json -`."""
-    said: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, [], STDIN)}
+    if argument == STDIN and from_json not in (None, STDIN):
+        raise typer.BadParameter(f"- is standard input, and {from_json} another file: name one of them")
+    said = {name: value for name, value in given.items() if value not in (None, [])}
     file = STDIN if argument == STDIN else from_json
     objects = [said] if file is None else [said | each for each in objects_of(file)]
     with chosen(ctx).open() as memory:

@@ -38,8 +38,8 @@ from hardwon.serve.terminal_tables import value_lines
 
 _BROWSED: Final = 20  # records that are listed where nobody says how many: a screen or two
 
-Ids = Annotated[list[str], typer.Argument(metavar="IDS...", help="Ids of records.")]
-MayBeIds = Annotated[list[str] | None, typer.Argument(metavar="[IDS]...", help="Ids of records; or use filters.")]
+Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of records.")]
+MayBeIds = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of records; or use filters.")]
 
 
 @command(
@@ -86,7 +86,9 @@ def show(
     if as_json:
         write_json({"record": record_json(found)})
     else:
-        write_lines(value_lines(record_json(found), look()))
+        shape = record_json(found)
+        metadata = shape.pop("metadata")
+        write_lines(value_lines({**shape, "metadata": metadata}, look()))  # first what it says, then where it comes from
 
 
 @command(
