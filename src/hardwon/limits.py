@@ -853,3 +853,57 @@ VOTES_OF_AUTHOR_MAX: Final = 3
 
 STRATEGIES_WORDED_MAX: Final = 20
 """Strategies whose words are looked for where FIXES_LISTED_MAX are to be listed: of some no words may be left."""
+
+# --- whoever asks from outside --------------------------------------------------------------------------------------
+
+TOKENS_MAX: Final = 1_000
+"""Tokens of one memory. A team has tens; thousands would be one for every run, which nobody could look through."""
+
+TOKEN_DAYS: Final = 90
+"""How long a token is valid where nobody says: a quarter. One that is forgotten somewhere ends by itself."""
+
+TOKEN_REMEMBERED_DAYS: Final = 90
+"""How long a token that ended is still listed, so that somebody who wonders why it does not work finds it."""
+
+REQUESTS_REMEMBERED_DAYS: Final = 7
+"""How long an idempotency key is known. Whoever tries again does so within minutes, or after a weekend."""
+
+REQUESTS_DROPPED_AT_ONCE: Final = 100
+"""Old idempotency keys that go with each new one: more than come, and few enough to cost nothing."""
+
+IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
+"""A UUID has 36; nobody needs a longer one than a header of this size."""
+
+PAGE_RECORDS: Final = 50
+"""Records on a page where nobody says how many: some screens, some 100 KB."""
+
+PAGE_RECORDS_MAX: Final = 500
+"""Records on a page at most. A record may have a megabyte; most have two kilobytes."""
+
+RECORDS_AT_ONCE_MAX: Final = 1_000
+"""Records that one request may bring: other writers wait until the last of them is kept, some tenths of a second."""
+
+MEMORIES_OPEN_MAX: Final = 64
+"""Projects that a server has open at a time, with some connections each. Those that nobody uses are closed first."""
+
+REQUESTS_PER_S: Final = 500.0
+"""Requests of one caller per second where the operator sets no other figure: more than a busy team of agents sends, and less
+than keeps a server from answering others."""
+
+REQUESTS_BURST_S: Final = 2.0
+"""How long a caller may be as fast as it can after it was quiet."""
+
+CALLERS_REMEMBERED_MAX: Final = 10_000
+"""Callers whose rate is known. Tokens are fewer."""
+
+CLIENT_TIMEOUT_S: Final = 30.0
+"""How long a client waits for one answer: longer than a server waits for other writers."""
+
+CLIENT_WAITS_S: Final = (0.1, 0.5, 2.0, 5.0)
+"""Pauses before a client sends a request again: together as long as a server takes to be started anew."""
+
+CLIENT_WAIT_S_MAX: Final = 10.0
+"""The longest pause, whatever a server asks for."""
+
+CLIENT_ANSWER_BYTES_MAX: Final = 256 * MIB
+"""What a client reads of one answer: a page of the largest records fits in, and an endless one does not fill the memory."""

@@ -12,7 +12,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -72,6 +72,7 @@ from hardwon.model import (
     Validation,
     Verifier,
 )
+from hardwon.once import Requests
 from hardwon.outside import embedders
 from hardwon.outside.embedders import Embedder
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
@@ -95,6 +96,7 @@ from hardwon.reports import (
     Links,
     Loaded,
     Merged,
+    Page,
     SimilarIssues,
     StaleReport,
     Stats,
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
     from hardwon.outside.git import Commit
     from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection
     from hardwon.tidying import Tidy
+    from hardwon.tokens import Tokens
 
 _log = logging.getLogger("hardwon")
 
@@ -155,13 +158,15 @@ class Memory:
         consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
         publish_after: int = limits.PUBLISH_AFTER_CREDITS,
         staleness: bool = True,
+        checkout: bool = True,
         busy_timeout_ms: int | None = None,
     ) -> None:
         """`embedder` adds meaning to text search (`hardwon.outside.embedders` has some). `llm` writes rules when
         `consolidate(llm=True)` asks for them. `consolidate_every`: after so many episodes the memory is consolidated by itself,
         without the LLM; 0 means never. `publish_after`: a verified record that was credited so often is published; 0 means
         never. `staleness`: inside a git checkout, recall looks whether the files that hits are about are still what they
-        were. `busy_timeout_ms`: how long to wait for other writers, where that is to be shorter than usual."""
+        were. `checkout`: whether the git checkout that we are in counts at all; not where others record from elsewhere, as
+        through a server. `busy_timeout_ms`: how long to wait for other writers, where that is to be shorter than usual."""
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
         self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
@@ -171,20 +176,23 @@ class Memory:
         fit = all(hasattr(embedder, name) for name in ("name", "embed")) and not isinstance(embedder, type)
         if embedder is not None and not fit:
             raise InvalidInputError.one("embedder", embedder, "an object with name, dimension and embed(texts)")
-        if not isinstance(staleness, bool):
-            raise InvalidInputError.one("staleness", staleness, "true or false")
+        for name, flag in (("staleness", staleness), ("checkout", checkout)):
+            if not isinstance(flag, bool):
+                raise InvalidInputError.one(name, flag, "true or false")
         self._llm = llm
         self._embedder = embedder
         here = _current_folder()
         found = place.find(location, here)
         self.project = _project_name(found.project if project is None else project)
         self._caller_clock = clock or now
-        root = repository_root(here)
+        self._requests = Requests(self._clock)
+        root = repository_root(here) if checkout else None
         self._repository = Repository(root) if root else None
         self._checkout = _checkout_of(self._repository, here, found.path)
         self._watch = _watch_over(self._checkout) if staleness and self._checkout else None
         self._store: Store = SqliteStore(found.path, busy_timeout_ms=busy_timeout_ms)
         self._mirror: Mirror | None = None
+        self._tokens: Tokens | None = None
         self._open_tree()
 
     @classmethod
@@ -209,6 +217,8 @@ class Memory:
     def close(self) -> None:
         """Closes the memory for every thread; closing twice is allowed."""
         mirror, self._mirror = self._mirror, None
+        if self._tokens:
+            self._tokens.close()
         try:
             if mirror:
                 mirror.settle()
@@ -235,7 +245,7 @@ class Memory:
             ready = [self._prepare(_recordable(record), head) for record in given]
         made = self._vectors_of(ready)
         planted: list[Planting] = []
-        with self._store.write() as writer:
+        with self._writing() as writer:
             for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
                 prepared = [self._prepare(_recordable(record), head) for record, _ in batch]
                 planted += self._append(writer, prepared, [record for _, record in batch])
@@ -315,7 +325,7 @@ class Memory:
         made = dict(self._vectors_of(given))
         planted: list[Planting] = []
         kept: list[Fact] = []
-        with self._store.write() as writer:
+        with self._writing() as writer:
             for fact in given:
                 first = facts.said_before(writer, self.project, fact)
                 if first is None:
@@ -323,6 +333,7 @@ class Memory:
                     self._keep_vectors(writer, [(fact.id, made[fact.id])] if fact.id in made else [])
                 else:
                     facts.repeat(writer, self.project, first, fact, self._clock())
+                    self._requests.concerned(first.id)
                 kept.append(first or fact)
         self._put_in_tree(planted)
         return kept
@@ -435,7 +446,7 @@ class Memory:
         """As `add`, and returns the record as it was kept: with its defaults, without its secrets."""
         prepared = self._prepare(_recordable(record), self._head())
         made = self._vectors_of([prepared])
-        with self._store.write() as writer:
+        with self._writing() as writer:
             planted = self._append(writer, [prepared], [record])
             self._keep_vectors(writer, made)
             number = writer.number_of(self.project, prepared.id) if type(prepared) is Fix else None
@@ -444,6 +455,15 @@ class Memory:
             self._consolidate_when_due()
         kept = self._placed([prepared], planted)[0]
         return kept if number is None else kept.altered(number_in_history=number)
+
+    def once(self, key: bytes, said: bytes) -> AbstractContextManager[None]:
+        """For whoever may be asked the same thing twice: in the block, what is written first (a record, a status, a credit, a
+        decision) is written once under this key, also by several processes. Where that happened before, nothing is written
+        and `RepeatedError` tells what had been asked, as `said`, and the ids that it concerned. Of this thread alone."""
+        return self._requests.once(key, said)
+
+    def _writing(self) -> AbstractContextManager[Writer]:
+        return self._requests.write(self._store, self.project) if self._requests.under_way else self._store.write()
 
     def now(self) -> datetime:
         """What the memory's clock says."""
@@ -493,6 +513,8 @@ class Memory:
                 f"record {record_id} is kept already and says something else: records are append-only; record the new "
                 "version under an id of its own and supersede the old one"
             )
+        for record in records:
+            self._requests.concerned(record.id)
         added = set(appended.added)
         for record in records:  # one that is here already claims nothing new
             if record.id in added:
@@ -604,6 +626,16 @@ class Memory:
         self._catch_up()
         found = map(record_of, self._pages(asked, limit))
         return found if limit is None else islice(found, min(limit, sys.maxsize))
+
+    def page(self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any) -> Page:
+        """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
+        size = intake.whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
+        before = None if cursor is None else intake.cursor(cursor)
+        asked = Filters.of(self.project, filters)
+        self._catch_up()
+        found = self._store.page(self.project, asked, before, size + 1)
+        more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
+        return Page([record_of(stored) for stored in found[:size]], intake.written_cursor(more) if more else None)
 
     def _pages(self, filters: Filters, limit: int | None = None) -> Iterator[Stored]:
         before: Cursor | None = None
@@ -743,7 +775,7 @@ class Memory:
         given = context_or_ids.ids if isinstance(context_or_ids, Context) else context_or_ids
         listed = [given] if isinstance(given, str | UUID) else intake.items("context_or_ids", given)
         ids = list(dict.fromkeys(filter(None, map(intake.record_id, listed))))
-        with self._store.write() as writer:
+        with self._writing() as writer:
             stored = [found for found in map(partial(writer.get, self.project), ids) if found]
             known = [found.id for found in stored if found.kind not in INTERNAL_KINDS]
             at = self._clock()
@@ -751,6 +783,7 @@ class Memory:
                 event = Event(id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome)
                 writer.add_events(self.project, [clean_event(event)])
                 refresh_status(writer, self.project, found)
+                self._requests.concerned(found)
             self._publish_proven(writer, known)
         return known
 
@@ -774,6 +807,19 @@ class Memory:
                     id=new_id(at), record_id=record_id, kind="status", at=at, by=BY_MEMORY, status="published", reason=why
                 )
                 happen(writer, self.project, event)
+
+    def projects(self) -> list[str]:
+        """The projects that have records in this memory."""
+        return self._store.projects()
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may reach this memory from outside: for servers, and for `hardwon tokens`."""
+        from hardwon.tokens import Tokens  # few ask
+
+        if self._tokens is None:
+            self._tokens = Tokens(Path(self.location), self._clock)
+        return self._tokens
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
@@ -984,7 +1030,7 @@ class Memory:
         if not source.strip() or len(source) > limits.NAME_CHARS_MAX:
             raise InvalidInputError.one("source", source, "the author whose teaching is to be undone")
         decision = self._prepare(consolidating.decide("rollback", self._clock(), by, target=source, reason=reason))
-        with self._store.write() as writer:
+        with self._writing() as writer:
             self._decide(writer, decision)
             kept = self._must_get(writer, decision.id)
         assert isinstance(kept, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
@@ -993,7 +1039,7 @@ class Memory:
     def undo(self, decision_id: str | UUID, by: str = "user") -> Decision:
         """Takes back a decision: a rollback, a merge, a promotion, a cleanup … It stays in the log, archived."""
         wanted = intake.record_id(decision_id)
-        with self._store.write() as writer:
+        with self._writing() as writer:
             stored = writer.get(self.project, wanted)
             decision = record_of(stored) if stored else None
             if not isinstance(decision, Decision):
@@ -1076,10 +1122,11 @@ class Memory:
 
     # --- what happens to a record later ---------------------------------------------------------------------------
 
-    def verify(self, record_id: str, by: Verifier, verification_id: str | None = None) -> AnyRecord:
-        """Vouches for a record: a test, a person or a compiler confirmed it."""
+    def verify(self, record_id: str, by: Verifier, verification_id: str | None = None, author: str | None = None) -> AnyRecord:
+        """Vouches for a record: a test, a person or a compiler confirmed it. `author` is who says so, `by` where nobody is
+        named."""
         details = {"verified_by": by, "verification_id": verification_id}
-        return self._change_status(record_id, "verified", by, details)
+        return self._change_status(record_id, "verified", by if author is None else author, details)
 
     def publish(self, record_id: str, by: str = "user") -> AnyRecord:
         """Marks a verified record as one that proved itself."""
@@ -1091,7 +1138,7 @@ class Memory:
 
     def _change_status(self, record_id: str, to: Status, by: str, details: dict[str, Any]) -> AnyRecord:
         event = Event(record_id=record_id, kind="status", at=self._clock(), by=by, status=to, **details)
-        with self._store.write() as writer:
+        with self._writing() as writer:
             stored = writer.get(self.project, event.record_id)
             if not stored:
                 raise UnknownRecordError(f"there is no record {event.record_id} in project {self.project!r}")
@@ -1162,7 +1209,7 @@ class Memory:
         event = Event(record_id=old_id, kind="superseded", at=self._clock(), by=by, replaced_by=new_id, reason=reason)
         if event.record_id == event.replaced_by:
             raise InvalidInputError.one("new_id", new_id, "the id of another record")
-        with self._store.write() as writer:
+        with self._writing() as writer:
             if self._must_get(writer, str(event.replaced_by)).metadata.validation.status == "archived":
                 raise InvalidInputError.one("new_id", new_id, "a record that is not archived itself")
             self._must_get(writer, event.record_id)
@@ -1200,6 +1247,7 @@ class Memory:
 
     def _happen(self, writer: Writer, event: Event) -> AnyRecord:
         happen(writer, self.project, event)
+        self._requests.concerned(event.record_id)
         return self._must_get(writer, event.record_id)
 
     def forget(

@@ -206,7 +206,7 @@ class Chosen:
         """A command that only reads does not make a memory where somebody mistyped its name."""
         if to_read and not self.may_exist():
             fail(
-                f"there is no memory at {self.memory}: check --memory (or HARDWON_MEMORY); hardwon remember makes a new one, "
+                f"there is no memory at {self.memory}: check --memory (or HARDWON_MEMORY); hardwon init makes a new one, "
                 "hardwon sync --make-tree takes in a folder of memory files"
             )
         return Memory(self.memory, self.project)
