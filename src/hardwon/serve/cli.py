@@ -47,7 +47,7 @@ from hardwon.serve.cli_base import (
     write_lines,
     write_text,
 )
-from hardwon.serve.cli_input import AsOf, Given, enveloped, filtered, moment
+from hardwon.serve.cli_input import AsOf, Options, enveloped, filtered, moment
 from hardwon.serve.terminal import visible
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def remember(
     sentiment: Annotated[str | None, typer.Option(help="Of an interaction.")] = None,
     key: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A key of your own; as often as you like.")] = None,
     *,
-    envelope: Given,
+    envelope: Options,
     as_json: Json = False,
 ) -> None:
     """Keep an experience. Prints its id, and its file where the memory has a tree."""
@@ -146,7 +146,7 @@ def recall(
     query: Annotated[str, typer.Argument(help="What it is about.")],
     k: Annotated[int, typer.Option("-k", min=1, max=limits.RECALL_K_MAX, help="How many.")] = 5,
     *,
-    filters: Given,
+    filters: Options,
     as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:

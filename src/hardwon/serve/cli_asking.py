@@ -16,6 +16,7 @@ from hardwon.serve.cli_input import IssueJson, issue_of
     'hardwon context --task-id easy --issue \'{"model": "m", "issue_type": "TIMEOUT"}\' --budget-tokens 200 --json',
     answers="JSON: `text`, `tokens` (as counted on that text), `ids` (of the records behind its lines, for `credit` and "
     "`--recalled`), `evidence` (ids of those behind its rules and fixes).",
+    more="It prints the text and nothing else, without a line end of its own where that is no terminal.",
 )
 def context(
     ctx: typer.Context,
@@ -44,6 +45,7 @@ def context(
     'hardwon advise "retry the upload" --task "nightly backup" --error "timed out" --fail-if-blocked --json',
     answers="JSON: `verdict` (ok, caution or blocked), `p_success`, `evidence` (ids of earlier attempts), `failures` "
     "(how often it failed in the same way since it last worked), `worked_instead`, `message`.",
+    more="The exit code is 0 whatever the verdict; with `--fail-if-blocked` it is 1 where the verdict is blocked.",
 )
 def advise(
     ctx: typer.Context,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, NoReturn, TextIO
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -49,9 +49,9 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("browse", "show", "forget", "credit", "supersede"), "cli_records"),
     **dict.fromkeys(
         ("rules", "cards", "scores", "compare", "decisions", "solutions", "odds", "similar", "strategies", "fixers", "trends"),
-        "cli_knowledge",
+        "cli_reports",
     ),
-    "matrix": "cli_knowledge",
+    "matrix": "cli_reports",
     **dict.fromkeys(("model", "recent", "successful", "patterns"), "cli_fixes"),
     "run": "cli_run",
     **dict.fromkeys(("audit", "verify", "publish", "archive", "stale"), "cli_governance"),
@@ -63,20 +63,14 @@ _MODULE_OF: Final[Mapping[str, str]] = {
 """Commands whose module is imported when somebody asks for one of them."""
 
 Command = Callable[..., None]
-
-
-class Answering(TyperCommand):
-    """A command that can say what it answers to programs."""
-
-    @property
-    def answers(self) -> str:
-        """The keys of its JSON, in Markdown."""
-        return getattr(self.callback, "answers", "")
+EXAMPLES: Final = "\b\nExamples:\n"
+"""What the examples of a command stand under."""
 
 
 class _Declared(NamedTuple):
     app: typer.Typer
     group: str
+    more: str = ""
 
 
 _declared: Final[dict[str, _Declared]] = {}
@@ -86,7 +80,8 @@ class _ByName(Mapping[str, Any]):
     """The commands. Each is built when it is asked for: to build all of them takes longer than most of them run."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*_declared, *_MODULE_OF)))
+        """In one order, whichever modules were imported so far."""
+        return iter([*(name for name in _declared if name not in _MODULE_OF), *_MODULE_OF])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -98,6 +93,8 @@ class _ByName(Mapping[str, Any]):
         built = typer.main.get_command(found.app)
         built.name = name
         built.rich_help_panel = found.group  # type: ignore[attr-defined]  # every command of typer's has it
+        if found.more:
+            built.more = found.more  # type: ignore[attr-defined]  # of commands that have a word before them
         return built
 
 
@@ -149,41 +146,53 @@ app: Final = new_app(
 
 
 def command(
-    group: str, *examples: str, settings: dict[str, Any] | None = None, answers: str = ""
+    group: str, *examples: str, settings: dict[str, Any] | None = None, answers: str = "", more: str = ""
 ) -> Callable[[Command], Command]:
-    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context, `answers`
-    is what the documentation says of its JSON."""
+    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context.
+
+    `answers` and `more` are Markdown for docs/cli.md, which is made from them: what `--json` prints, with every key, and what
+    there is to say beyond the help."""
 
     def added(function: Command) -> Command:
         name = function.__name__.rstrip("_")
         single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        inner_command(single, *examples, settings=settings, answers=answers)(function)
+        told = _told(answers, more)
+        single.command(name, cls=told, epilog=epilog_of(examples), context_settings=settings)(function)
         _declared[name] = _Declared(single, group)
         return function
 
     return added
 
 
+def add_app(name: str, group: str, inner: typer.Typer, more: str = "") -> None:
+    """Adds commands that have a word of their own before them; `inner_command` declares them."""
+    _declared[name] = _Declared(inner, group, more)
+
+
 def inner_command(
-    within: typer.Typer, *examples: str, settings: dict[str, Any] | None = None, answers: str = ""
+    inner: typer.Typer, *examples: str, answers: str = "", more: str = "", hidden: bool = False
 ) -> Callable[[Command], Command]:
-    """As `command`, of one that has a word of its own before it."""
-
-    def added(function: Command) -> Command:
-        function.answers = answers  # type: ignore[attr-defined]  # typer's wrapper around it takes it over
-        within.command(cls=Answering, epilog=epilog_of(examples), context_settings=settings)(function)
-        return function
-
-    return added
+    """`command`, for one that has a word before it."""
+    return inner.command(cls=_told(answers, more), epilog=epilog_of(examples), hidden=hidden)
 
 
-def add_app(name: str, group: str, inner: typer.Typer) -> None:
-    """Adds commands that have a word of their own before them."""
-    _declared[name] = _Declared(inner, group)
+class ToldCommand(TyperCommand):
+    """A command, and what the reference tells of it beyond its help."""
+
+    answers: ClassVar[str] = ""
+    more: ClassVar[str] = ""
+
+
+def _told(said: str, beyond: str) -> type[ToldCommand]:
+    class Told(ToldCommand):
+        answers = said
+        more = beyond
+
+    return Told
 
 
 def epilog_of(examples: Iterable[str]) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    return EXAMPLES + "\n".join(f"  {example}" for example in examples)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

@@ -18,8 +18,9 @@ _FOLDER: Final = ".hardwon"  # in which every command looks for the memory of th
     RECORDING,
     "hardwon init",
     "hardwon --memory agent_brain init --tree",
-    answers="JSON: `location` (the file of the memory), `project`, `created` (false: it was there before), `tree` (the "
-    "folder of its files, or null).",
+    answers="JSON: `location` (the file of the memory), `project`, `created` (false: it was there before), `tree` (the folder "
+    "of its files, or null).",
+    more="Every command finds `.hardwon` from the folder it is in, and from all folders below.",
 )
 def init(
     ctx: typer.Context,

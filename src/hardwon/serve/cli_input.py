@@ -21,7 +21,7 @@ from hardwon.serve.cli_base import Command
 
 STDIN: Final = "-"
 
-Given = dict[str, Any]
+Options = dict[str, Any]
 """What was said of a group of options, by name; what was not is not there."""
 
 Limit = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many.")]
@@ -32,7 +32,7 @@ IssueJson = Annotated[
 AsOf = Annotated[str | None, typer.Option(metavar="TIME", help="As it was believed then.")]
 
 
-def gathered(into: str, options: Mapping[str, Any], named: Callable[[Given], Given] = dict) -> Callable[[Command], Command]:
+def gathered(into: str, options: Mapping[str, Any], named: Callable[[Options], Options] = dict) -> Callable[[Command], Command]:
     """The function's parameter `into` becomes these options, in its place; the function gets those that were given."""
 
     def changed(function: Command) -> Command:
@@ -81,7 +81,7 @@ def filtered(*without: str) -> Callable[[Command], Command]:
     return gathered("filters", {name: each for name, each in _FILTERS.items() if name not in without}, _with_times)
 
 
-def _with_times(filters: Given) -> Given:
+def _with_times(filters: Options) -> Options:
     return {name: moment(value) if name in ("since", "until") else value for name, value in filters.items()}
 
 
@@ -109,20 +109,20 @@ enveloped: Final = gathered(
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def json_object(option: str, given: str) -> Given:
+def json_object(option: str, given: str) -> Options:
     found = objects_in(given, option)
     if len(found) != 1:
         raise InvalidInputError.one(option, given, "one JSON object")
     return found[0]
 
 
-def issue_of(given: str | None, **fields: str | None) -> Given | None:
+def issue_of(given: str | None, **fields: str | None) -> Options | None:
     """The issue that options describe, in JSON or field by field; None where none of them was given."""
     said = {name: value for name, value in fields.items() if value is not None}
     return {**(json_object("--issue", given) if given is not None else {}), **said} if given is not None or said else None
 
 
-def objects_of(file: str) -> list[Given]:
+def objects_of(file: str) -> list[Options]:
     """The JSON objects of a file, or of standard input: one, a list of them, or one after the other."""
     return objects_in(_text_of(file), "standard input" if file == STDIN else file)
 
@@ -143,7 +143,7 @@ def _text_of(file: str) -> str:
         raise InvalidInputError.one(name, data[error.start : error.end], f"UTF-8 (byte {error.start} is not)") from None
 
 
-def objects_in(text: str, name: str) -> list[Given]:
+def objects_in(text: str, name: str) -> list[Options]:
     found: list[Any] = []
     decoder = json.JSONDecoder(parse_constant=partial(_refuse_constant, name))
     place, blank = 0, re.compile(r"\s*")
@@ -158,7 +158,7 @@ def objects_in(text: str, name: str) -> list[Given]:
     return _only_objects(found, name)
 
 
-def _only_objects(found: Sequence[Any], name: str) -> list[Given]:
+def _only_objects(found: Sequence[Any], name: str) -> list[Options]:
     if not found:
         raise InvalidInputError.one(name, "", "at least one JSON object")
     if len(found) > limits.RECORDED_AT_ONCE_MAX:

@@ -17,22 +17,26 @@ from hardwon.serve.cli_base import (
     write,
     write_json,
 )
-from hardwon.serve.cli_input import STDIN, Given, enveloped, issue_of, json_object, objects_of
+from hardwon.serve.cli_input import STDIN, Options, enveloped, issue_of, json_object, objects_of
 
 record: Final = new_app(
     name="record",
     help="Keep a fact, an episode, a fix or a trajectory, from options or from JSON.",
     add_completion=False,
 )
-add_app("record", RECORDING, record)
-
-_ANSWERS: Final = (
-    "JSON: `ids` and `records`, in the order in which they were given. A fact that was known already is the first one "
-    "that said so. An object has the names of the options' keywords in [records.md](records.md), and those of the "
-    "envelope (`author`, `source`, `timestamp`, `tags`, `related_files`, `git_commit`, `git_branch`, `failure_hash`, "
-    "`recalled`); an option holds for every object that does not say it itself. Several objects, one a line, are all "
-    "kept or, where one is refused, none."
+add_app(
+    "record",
+    RECORDING,
+    record,
+    more="""The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
+    from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
+    [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
+    `git_commit`, `git_branch`, `failure_hash`, `recalled`. An option holds for every object that does not say it itself. All
+    of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.""",
 )
+
+_ANSWERS: Final = """JSON: `ids` and `records`, in the order in which they were given. A fact that was known already is the first
+    one that said so."""
 
 FromJson = Annotated[str | None, typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input.")]
 
@@ -53,7 +57,7 @@ def fact(
     confidence: Annotated[float | None, typer.Option(help="How sure you are, from 0 to 1.", show_default="0.5")] = None,
     restate: Annotated[bool, typer.Option("--restate", help="Have the LLM write it anew, if it can.")] = False,
     *,
-    envelope: Given,
+    envelope: Options,
     from_json: FromJson = None,
     as_json: Json = False,
 ) -> None:
@@ -82,7 +86,7 @@ def episode(
         typer.Option("--mistake-card", metavar="JSON", help="A mistake and what would have been right; as often as you like."),
     ] = None,
     *,
-    envelope: Given,
+    envelope: Options,
     from_json: FromJson = None,
     as_json: Json = False,
 ) -> None:
@@ -128,7 +132,7 @@ def fix(
     confidence: Annotated[float | None, typer.Option(help="How sure the fixer was, from 0 to 1.")] = None,
     notes: Annotated[str | None, typer.Option(help="What else there is to say.")] = None,
     *,
-    envelope: Given,
+    envelope: Options,
     from_json: FromJson = None,
     as_json: Json = False,
 ) -> None:
@@ -164,7 +168,7 @@ def trajectory(
     ] = None,
     final_reward: Annotated[float | None, typer.Option(help="How it ended, from 0 (not solved) to 1.")] = None,
     *,
-    envelope: Given,
+    envelope: Options,
     from_json: FromJson = None,
     as_json: Json = False,
 ) -> None:
@@ -177,7 +181,7 @@ def _text(argument: str | None) -> str | None:
     return None if argument == STDIN else argument
 
 
-def _record(ctx: typer.Context, kind: Kind, given: Given, argument: str | None, from_json: str | None, as_json: bool) -> None:
+def _record(ctx: typer.Context, kind: Kind, given: Options, argument: str | None, from_json: str | None, as_json: bool) -> None:
     """`argument` is the text before the options: where it is `-`, JSON is read, as with `--from-json -`."""
     if argument == STDIN and from_json not in (None, STDIN):
         raise typer.BadParameter(f"- is standard input, and {from_json} another file: name one of them")

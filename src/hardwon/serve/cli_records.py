@@ -32,7 +32,7 @@ from hardwon.serve.cli_base import (
 )
 from hardwon.serve.cli_care import DryRun
 from hardwon.serve.cli_governance import By, RecordId
-from hardwon.serve.cli_input import AsOf, Given, Limit, filtered, moment
+from hardwon.serve.cli_input import AsOf, Limit, Options, filtered, moment
 from hardwon.serve.terminal import QUIET, Line, Span, record_lines
 from hardwon.serve.terminal_tables import value_lines
 
@@ -49,7 +49,7 @@ MayBeIds = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of
     answers="JSON: a list of records (with `id`, `kind`, `metadata` and what their kind has), the newest first.",
 )
 @filtered()
-def browse(ctx: typer.Context, filters: Given, limit: Limit = _BROWSED, as_json: Json = False) -> None:
+def browse(ctx: typer.Context, filters: Options, limit: Limit = _BROWSED, as_json: Json = False) -> None:
     """List records, the newest first. For all of them there is export."""
     with chosen(ctx).open(to_read=True) as memory:
         found = list(memory.browse(limit + 1, **filters))
@@ -97,13 +97,15 @@ def show(
     "hardwon forget --author somebody --until 2026-01-01 --yes --json",
     answers="JSON: `ids` (forgotten, or to be), `unknown` (ids that no record has), `dry_run`, `erased` (no file of the "
     "memory holds their text any more), `pending` (somebody still reads what was; the text goes with the next write).",
+    more="A tombstone without content stays, so that no merge and no load brings them back. `archive` only takes a record "
+    "out of recall, and `cleanup` keeps what it taught.",
 )
 @filtered()
 def forget(
     ctx: typer.Context,
     ids: MayBeIds = None,
     *,
-    filters: Given,
+    filters: Options,
     by: By = "user",
     dry_run: DryRun = False,
     yes: Yes = False,

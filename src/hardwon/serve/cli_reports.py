@@ -22,7 +22,7 @@ from hardwon.serve.cli_base import (
     write_text,
 )
 from hardwon.serve.cli_fixes import fix_json, strategy_json
-from hardwon.serve.cli_input import Given, IssueJson, Limit, TaskId, filtered, issue_of
+from hardwon.serve.cli_input import IssueJson, Limit, Options, TaskId, filtered, issue_of
 from hardwon.serve.terminal_fixes import outcome_of
 from hardwon.serve.terminal_tables import table_lines, value_lines
 
@@ -110,7 +110,7 @@ def scores(
 @filtered("kind", "tag")
 def compare(
     ctx: typer.Context,
-    filters: Given,
+    filters: Options,
     with_tag: Annotated[
         str | None,
         typer.Option(metavar="TAG", help="Episodes with this tag had the memory.", show_default="those that recalled"),
