@@ -35,8 +35,8 @@ add_app(
     of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.""",
 )
 
-_ANSWERS: Final = """JSON: `ids` and `records`, in the order in which they were given. A fact that was known already is the first
-    one that said so."""
+_ANSWERS: Final = """JSON: `ids` and `records`, in the order in which they were given. A fact that was known already is the
+    first one that said so."""
 
 FromJson = Annotated[str | None, typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input.")]
 
