@@ -35,8 +35,7 @@ add_app(
     of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.""",
 )
 
-_ANSWERS: Final = """JSON: `ids` and `records`, in the order in which they were given. A fact that was known already is the
-    first one that said so."""
+_ANSWERS: Final = "JSON: `ids` and `records`, in the order in which they were given."
 
 FromJson = Annotated[str | None, typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input.")]
 
@@ -45,7 +44,7 @@ FromJson = Annotated[str | None, typer.Option(metavar="FILE", help="A file of JS
     record,
     'hardwon record fact "The staging database listens on port 5433." --fact-type observation --tag db',
     "hardwon record fact --from-json facts.jsonl --author importer --json",
-    answers=_ANSWERS,
+    answers=f"{_ANSWERS} One that was known already is the first that said so.",
 )
 @enveloped
 def fact(
