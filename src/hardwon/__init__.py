@@ -1,7 +1,6 @@
 """Experience memory for AI agents: what was tried, how it turned out, and what to do next time."""
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+import typing as _typing
 
 from hardwon.errors import HardwonError as HardwonError
 from hardwon.learn.confidence import Odds as Odds
@@ -39,7 +38,7 @@ from hardwon.recall.advice import Advice as Advice
 from hardwon.recall.hit import Hit as Hit
 from hardwon.recalling import Context as Context
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from hardwon.serve.client import Client as Client
 
 __version__ = "0.7.0"
@@ -83,9 +82,9 @@ __all__ = [
     "step_credit",
 ]
 
-if not _TYPE_CHECKING:  # for type checkers every name would be there
+if not _typing.TYPE_CHECKING:  # for type checkers every name would be there
 
-    def __getattr__(name: str) -> _Any:
+    def __getattr__(name: str) -> _typing.Any:
         if name == "Client":  # what it needs of HTTP and TLS takes longer to import than everything else
             from hardwon.serve.client import Client
 
