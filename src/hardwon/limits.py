@@ -41,6 +41,12 @@ JSON_INT_ABS_MAX: Final = 2**63 - 1
 RECORD_BYTES_MAX: Final = 4 * MIB
 """One record as JSON. A thousand such records still fit in memory while they are being written."""
 
+RECORDED_AT_ONCE_MAX: Final = 10_000
+"""JSON objects that `hardwon record` takes at once: they are one transaction, for which other writers wait some seconds."""
+
+RECORDED_JSON_BYTES_MAX: Final = 64 * MIB
+"""The JSON of all of them. It is held in memory, a few times over."""
+
 SUMMARY_CHARS_MAX: Final = 50
 """The summary becomes part of a file name; with time, id and suffix it stays under every file system's 255 bytes."""
 
@@ -191,6 +197,9 @@ ITEMS_CONSIDERED_MAX: Final = 500
 
 SHOWN_MAX: Final = 1_000
 """Rules, cards, patterns, strategies … in one answer. A prompt holds ten, a person reads fifty."""
+
+RECORDS_PREVIEWED: Final = 20
+"""Records that are shown before they are forgotten: enough to see whether they are the ones that were meant."""
 
 EVIDENCE_SHOWN_MAX: Final = 5
 """Ids of evidence that a rule, card, pattern or strategy names: enough to look it up, too few to bury it."""

@@ -13,6 +13,7 @@ from hardwon.govern.redaction import redact, redact_json
 from hardwon.intake import Envelope
 from hardwon.memory.core import NO_LLM, Core, R
 from hardwon.model import (
+    MODEL_OF_KIND,
     Adopted,
     AnyRecord,
     Cleaned,
@@ -24,6 +25,7 @@ from hardwon.model import (
     FactType,
     Fix,
     Issue,
+    Kind,
     MistakeCard,
     Step,
     Trajectory,
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("hardwon")
 _NOT_EXTRA_KEYS: Final = ("id", "kind", "metadata", "redacted", "unrouted", "own_schema")
+_RECORDED_KINDS: Final = ("fact", "trajectory", "episode", "fix")
+_FILLED_IN: Final = "keywords, which a memory does not fill in itself: load and add take whole records"
 _MADE_ELSEWHERE: Final = (
     "records of other kinds: decisions are made by rollback, consolidate and undo, what was adopted is brought by take_in"
 )
@@ -119,10 +123,6 @@ class Recording(Core):
         """Keeps one self-contained sentence. The names in it are added to the entities, times such as "yesterday" get their
         date, and what keeps it from standing alone is told in `findings`. `restate=True` has the LLM write it anew, if it can.
         Who says again what is known strengthens it: the first fact comes back, and no other is kept."""
-        from hardwon import facts  # its patterns take longer to compile than everything else that is imported
-
-        if not isinstance(restate, bool):
-            raise InvalidInputError.one("restate", restate, "true or false")
         given = self._made(
             Fact,
             {
@@ -133,10 +133,15 @@ class Recording(Core):
             },
             envelope,
         )
+        return self._keep_or_repeat([self._stated(given, restate)])[0]
+
+    def _stated(self, given: Fact, restate: bool) -> Fact:
+        from hardwon import facts  # its patterns take longer to compile than everything else that is imported
+
+        if not isinstance(restate, bool):
+            raise InvalidInputError.one("restate", restate, "true or false")
         fact = facts.stated(self._prepare(given, self._head()))
-        if restate:
-            fact = self._restated(fact)
-        return self._keep_or_repeat(fact)
+        return self._restated(fact) if restate else fact
 
     def _restated(self, fact: Fact) -> Fact:
         from hardwon import facts
@@ -150,21 +155,24 @@ class Recording(Core):
             raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
         return self._prepare(facts.restated(fact, llm))
 
-    def _keep_or_repeat(self, fact: Fact) -> Fact:
+    def _keep_or_repeat(self, given: Sequence[Fact]) -> list[Fact]:
         from hardwon import facts
 
-        made = self._vectors_of([fact])
+        made = dict(self._vectors_of(given))
         planted: list[Planting] = []
+        kept: list[Fact] = []
         with self._writing() as writer:
-            first = facts.said_before(writer, self.project, fact)
-            if first is None:
-                planted = self._append(writer, [fact])
-                self._keep_vectors(writer, made)
-            else:
-                facts.repeat(writer, self.project, first, fact, self._clock())
-                self._requests.concerned(first.id)
+            for fact in given:
+                first = facts.said_before(writer, self.project, fact)
+                if first is None:
+                    planted += self._append(writer, [fact])
+                    self._keep_vectors(writer, [(fact.id, made[fact.id])] if fact.id in made else [])
+                else:
+                    facts.repeat(writer, self.project, first, fact, self._clock())
+                    self._requests.concerned(first.id)
+                kept.append(first or fact)
         self._put_in_tree(planted)
-        return first or fact
+        return kept
 
     def record_trajectory(
         self, task: str, steps: Sequence[Step | Mapping[str, Any]], final_reward: float, **envelope: Unpack[Envelope]
@@ -193,10 +201,7 @@ class Recording(Core):
             "trajectory_summary": trajectory_summary,
             "mistakes": intake.items("mistakes", mistakes),
             "successes": intake.items("successes", successes),
-            "mistake_cards": [
-                redact_json(card)[0] if isinstance(card, dict) else card  # before evidence and lesson are cut
-                for card in intake.items("mistake_cards", mistake_cards)
-            ],
+            "mistake_cards": _without_secrets(intake.items("mistake_cards", mistake_cards)),
         }
         return self._keep(Episode, own, envelope)
 
@@ -229,6 +234,33 @@ class Recording(Core):
         }
         return self._keep(Fix, own, envelope)
 
+    def record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
+        """Keeps records of one kind, each given by the keywords of `record_fact`, `record_trajectory`, `record_episode` or
+        `record_fix`: all of them or, when one is refused, none. One transaction."""
+        if kind not in _RECORDED_KINDS:
+            raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
+        made: list[AnyRecord] = []
+        for number, given in enumerate(intake.items("many", many), 1):
+            try:
+                made.append(self._from_keywords(MODEL_OF_KIND[kind], intake.mapping("many", given)))
+            except InvalidInputError as error:
+                raise InvalidInputError(error.problems, f"record {number}") from None
+        if kind == "fact":
+            return [*self._keep_or_repeat([each for each in made if isinstance(each, Fact)])]
+        return self.keep_many(made)
+
+    def _from_keywords(self, model: type[AnyRecord], given: Mapping[str, Any]) -> AnyRecord:
+        for name in _NOT_EXTRA_KEYS:
+            if name in given:
+                raise InvalidInputError.one(name, given[name], _FILLED_IN)
+        said = {name: value for name, value in given.items() if value is not None}
+        envelope = {name: said.pop(name) for name in intake.ENVELOPE_KEYWORDS if name in said}
+        restate = said.pop("restate", False) if model is Fact else False
+        if isinstance(said.get("mistake_cards"), list):
+            said["mistake_cards"] = _without_secrets(said["mistake_cards"])
+        record = self._made(model, said, envelope)
+        return self._stated(record, restate) if isinstance(record, Fact) else record
+
     def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         return self.keep(self._made(kind, own, envelope))
 
@@ -236,7 +268,7 @@ class Recording(Core):
         at = self._clock()
         metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self.location)
         recalled = _recalled(envelope.get("recalled"))
-        return kind(id=new_id(at), metadata=metadata, recalled=recalled, **own)
+        return kind.model_validate({**own, "id": new_id(at), "metadata": metadata, "recalled": recalled})
 
     def _consolidate_when_due(self) -> None:
         """After the episodes are safely kept. What goes wrong here must not look as if they were not."""
@@ -262,3 +294,8 @@ def _recordable(record: R) -> R:
     if type(record) in (Decision, Adopted, Cleaned):
         raise InvalidInputError.one("record", record.id, _MADE_ELSEWHERE)
     return record
+
+
+def _without_secrets(cards: Iterable[Any]) -> list[Any]:
+    """Mistake cards, before their evidence and lesson are cut: what is left of a secret afterwards would not be recognised."""
+    return [redact_json(card)[0] if isinstance(card, dict) else card for card in cards]
