@@ -101,7 +101,7 @@ async def _end_on_signal(
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()
         async for which in signals:
-            with anyio.move_on_after(limits.SHUTDOWN_S_MAX):
+            with anyio.move_on_after(limits.STDIO_SHUTDOWN_S_MAX):
                 while under_way.count:
                     await anyio.sleep(_FLUSH_S / 10)
                 await anyio.sleep(_FLUSH_S)
