@@ -135,8 +135,15 @@ def keys_of(value: Any) -> set[str]:
 
 
 def section_of(command: str) -> str:
-    """A word before others has one section for all of them."""
-    name = command.split()[0]
-    found = re.search(rf"^### {name}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    """What the page says of a command; of a word before others, with all of those."""
+    heading = "####" if " " in command else "###"
+    found = re.search(rf"^{heading} {command}\n(.*?)(?=^#{{2,{len(heading)}}} |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert found, f"docs/cli.md has no section on {command}"
     return found.group(1)
+
+
+def keys_told_of(command: str) -> set[str]:
+    """The keys of its JSON that the page names."""
+    said = re.findall(r"^JSON.*?(?=^$|\Z)", section_of(command), re.MULTILINE | re.DOTALL)
+    assert said, f"docs/cli.md does not tell what {command} --json prints"
+    return set(re.findall(r"`(\w+)`", " ".join(said)))

@@ -93,6 +93,11 @@ def _options(
     RECORDING,
     'hardwon remember "KeyError id in login.py" --outcome failure --tool code_interpreter --error-type runtime',
     'hardwon remember "Users want short answers" --outcome learning --insight-type preference --tag style',
+    answers="`id`, `path` (its file where the memory has a tree, else null), `record`.",
+    more="""The key that an outcome and tool require has an option of its own: `--task-type`, `--domain`, `--error-type`,
+    `--reason`, `--insight-type`, `--sentiment`. `--key KEY=VALUE` adds one of yours. `--summary`, `--tag`, `--author` and
+    `--file` (a file it is about) fill in the rest; `--key`, `--tag` and `--file` may be given more than once. The full list
+    of pairs is in [records.md](records.md); `--outcome` and `--tool` are its first two columns.""",
 )
 def remember(
     ctx: typer.Context,
@@ -140,6 +145,11 @@ def remember(
     RECORDING,
     'hardwon recall "login fails with KeyError"',
     'hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01',
+    answers="""a list of `score`, `why` (the named parts of the score), `stale` (a file that it is about is no longer what
+    it was), `changed` (a list of `path`, `change` (changed, gone, appeared or renamed) and `now`, where the file is by
+    now), `record`.""",
+    more="""A day given to `--since`, `--until` or `--as-of` is meant from its beginning, in UTC. `--path` is a glob over
+    the related files. `--as-of` answers what was believed then.""",
 )
 def recall(
     ctx: typer.Context,
@@ -200,7 +210,14 @@ def recall(
 # --- see what is there ------------------------------------------------------------------------------------------------
 
 
-@command(SEEING, "hardwon stats", "hardwon --memory agent_brain stats --json")
+@command(
+    SEEING,
+    "hardwon stats",
+    "hardwon --memory agent_brain stats --json",
+    answers="""`location`, `project`, `size_bytes`, `records`, `decisions`, `adopted`, `cleaned`, `events`, `forgotten`,
+    `by_kind`, `by_outcome`, `by_tool`, `by_status`, `by_author`, `first` and `last` (the times of the oldest and newest
+    record, or null).""",
+)
 def stats(ctx: typer.Context, as_json: Json = False) -> None:
     """Print how much there is, of what, and where."""
     with chosen(ctx).open(to_read=True) as memory:
@@ -213,7 +230,15 @@ def stats(ctx: typer.Context, as_json: Json = False) -> None:
     write_json(shape | {"first": first and first.isoformat(), "last": last and last.isoformat()})
 
 
-@command(SEEING, "hardwon map", "hardwon map --depth 2 --min-share 0.05 --sizes")
+@command(
+    SEEING,
+    "hardwon map",
+    "hardwon map --depth 2 --min-share 0.05 --sizes",
+    answers="""the whole tree whatever the options say, `name`, `count`, `bytes` (both with everything below) and
+    `branches`, a list of the same.""",
+    more="""A bar, the count and the share of the folder above for every folder; those with less than `--min-share` of the
+    one above them are summed up in one line.""",
+)
 def map_(
     ctx: typer.Context,
     depth: Annotated[int | None, typer.Option(min=1, help="Levels to show.", show_default="all")] = None,
@@ -234,7 +259,14 @@ def map_(
         write_lines(terminal.map_lines(found, look(width, ascii_only), depth=depth, min_share=min_share, sizes=sizes))
 
 
-@command(SEEING, "hardwon hotspots", "hardwon hotspots --share 0.5 --limit 10 --json")
+@command(
+    SEEING,
+    "hardwon hotspots",
+    "hardwon hotspots --share 0.5 --limit 10 --json",
+    answers="a list of `area`, `path`, `count`, `share`.",
+    more="""Folders that hold at least `--share` of the nearest folder above them that holds more, the largest first.
+    Folders that hold nothing but one another count as one place.""",
+)
 def hotspots(
     ctx: typer.Context,
     share: Annotated[float, typer.Option(help="At least this share of the folder above, up to 1.")] = limits.HOTSPOT_SHARE,
@@ -252,7 +284,15 @@ def hotspots(
         write_lines(terminal.hotspot_lines(found, look(width, ascii_only)))
 
 
-@command(SEEING, "hardwon reflect", "hardwon reflect --json")
+@command(
+    SEEING,
+    "hardwon reflect",
+    "hardwon reflect --json",
+    answers="""`total`, `by_outcome`, `by_tool`, `hotspots` and `strengths` (lists of `area` and `count`), `intake`,
+    `insights`, `recent` (records).""",
+    more="""How often things work, where failures and successes gather, how much could not be routed, and what that comes to
+    in a few sentences. Nothing is concluded from fewer than ten attempts.""",
+)
 def reflect(ctx: typer.Context, width: Width = None, ascii_only: Ascii = False, as_json: Json = False) -> None:
     """Say what works, where things fail, and how sure that is."""
     with chosen(ctx).open(to_read=True) as memory:
@@ -289,6 +329,11 @@ Author = Annotated[str, typer.Option(help="Who is said to have recorded what nam
     DATA_SETS,
     "hardwon generate 200 --seed 7 --sessions --output memories.jsonl",
     "hardwon --memory agent_brain generate small --load",
+    answers="""the data set itself where it goes to standard output; otherwise `total`, `output` (the file or null),
+    `loaded` (as load prints it, or null).""",
+    more="""`--sessions` spreads it over working days, from `--start` on. It goes to standard output, to a new file
+    (`--output`), into the memory (`--load`), or to several of them; without `--format` the file's name says how it is
+    written.""",
 )
 def generate(
     ctx: typer.Context,
@@ -327,7 +372,15 @@ def generate(
         write_text(str(loaded))
 
 
-@command(DATA_SETS, "hardwon validate memories.jsonl", "hardwon validate memories.jsonl --json")
+@command(
+    DATA_SETS,
+    "hardwon validate memories.jsonl",
+    "hardwon validate memories.jsonl --json",
+    answers="""`ok`, `total`, `errors` and `warnings` (lists of `index`, `field`, `value`, `wrong`, `remedy`, `severity`,
+    `line`), `distributions` (a list of `field`, `name`, `count`, `share`, `least`, `most`, `within`).""",
+    more="""Errors keep a memory from being stored, and give exit code 1; warnings (too generic, near-copies, unlikely
+    shares) do not.""",
+)
 def validate(
     file: Annotated[str, typer.Argument(help="A data set: JSON, JSON Lines, or Python source, which is parsed and not run.")],
     as_json: Json = False,
@@ -348,6 +401,12 @@ def validate(
     DATA_SETS,
     "hardwon --memory agent_brain load memories.jsonl",
     "hardwon --memory agent_brain load memories.jsonl --dry-run --json",
+    answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `ids`, `rejected` and `warnings` (as the errors
+    of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`, `conflicting` (ids kept here
+    with other content), `forgotten`, `dry_run`.""",
+    more="""Memories with errors are refused, told, and give exit code 1; the others are kept. `--author` is who is said to
+    have recorded those memories of a data set that name nobody; a name of its own lets you roll the data set back. Records
+    that were exported keep their authors.""",
 )
 def load(
     ctx: typer.Context,
@@ -440,6 +499,12 @@ def _loaded_text(loaded: Loaded) -> str:
     CARE,
     "hardwon --memory agent_brain sync --make-tree",
     "hardwon --memory agent_brain sync --json",
+    answers="""`added`, `edited`, `moved`, `absent` (numbers of files), `left` (an object of paths and the reasons),
+    `secrets` (paths of files that hold one).""",
+    more="""Looks at every file and takes in what people added, changed, moved or removed. Every command does so for what it
+    needs; this one looks at everything, and tells which files it could not read and left alone. `--make-tree` first gives
+    the memory a tree where it has none, with a file for every experience; memory files that lie in the folder already are
+    taken in.""",
 )
 def sync(
     ctx: typer.Context,

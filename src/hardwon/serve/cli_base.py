@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, NoReturn, TextIO
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from hardwon.errors import HardwonError
 from hardwon.memory import Memory
@@ -52,11 +52,14 @@ _MODULE_OF: Final[Mapping[str, str]] = {
 """Commands whose module is imported when somebody asks for one of them."""
 
 Command = Callable[..., None]
+EXAMPLES: Final = "\b\nExamples:\n"
+"""What the examples of a command stand under."""
 
 
 class _Declared(NamedTuple):
     app: typer.Typer
     group: str
+    more: str = ""
 
 
 _declared: Final[dict[str, _Declared]] = {}
@@ -66,7 +69,8 @@ class _ByName(Mapping[str, Any]):
     """The commands. Each is built when it is asked for: to build all of them takes longer than most of them run."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*_declared, *_MODULE_OF)))
+        """In one order, whichever modules were imported so far."""
+        return iter([*(name for name in _declared if name not in _MODULE_OF), *_MODULE_OF])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -78,6 +82,8 @@ class _ByName(Mapping[str, Any]):
         built = typer.main.get_command(found.app)
         built.name = name
         built.rich_help_panel = found.group  # type: ignore[attr-defined]  # every command of typer's has it
+        if found.more:
+            built.more = found.more  # type: ignore[attr-defined]  # of commands that have a word before them
         return built
 
 
@@ -128,26 +134,54 @@ app: Final = new_app(
 )
 
 
-def command(group: str, *examples: str, settings: dict[str, Any] | None = None) -> Callable[[Command], Command]:
-    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context."""
+def command(
+    group: str, *examples: str, settings: dict[str, Any] | None = None, answers: str = "", more: str = ""
+) -> Callable[[Command], Command]:
+    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context.
+
+    `answers` and `more` are Markdown for docs/cli.md, which is made from them: what `--json` prints, with every key, and what
+    there is to say beyond the help."""
 
     def added(function: Command) -> Command:
         name = function.__name__.rstrip("_")
         single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        single.command(name, epilog=epilog_of(examples), context_settings=settings)(function)
+        told = _told(answers, more)
+        single.command(name, cls=told, epilog=epilog_of(examples), context_settings=settings)(function)
         _declared[name] = _Declared(single, group)
         return function
 
     return added
 
 
-def add_app(name: str, group: str, inner: typer.Typer) -> None:
-    """Adds commands that have a word of their own before them."""
-    _declared[name] = _Declared(inner, group)
+def add_app(name: str, group: str, inner: typer.Typer, more: str = "") -> None:
+    """Adds commands that have a word of their own before them; `inner_command` declares them."""
+    _declared[name] = _Declared(inner, group, more)
+
+
+def inner_command(
+    inner: typer.Typer, *examples: str, answers: str = "", more: str = "", hidden: bool = False
+) -> Callable[[Command], Command]:
+    """`command`, for one that has a word before it."""
+    return inner.command(cls=_told(answers, more), epilog=epilog_of(examples), hidden=hidden)
+
+
+class ToldCommand(TyperCommand):
+    """A command, and what the reference tells of it beyond its help."""
+
+    answers: ClassVar[str] = ""
+    more: ClassVar[str] = ""
+
+
+def _told(said: str, beyond: str) -> type[ToldCommand]:
+    class Told(ToldCommand):
+        answers = said
+        more = beyond
+
+    return Told
 
 
 def epilog_of(examples: Iterable[str]) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    return EXAMPLES + "\n".join(f"  {example}" for example in examples)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

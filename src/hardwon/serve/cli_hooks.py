@@ -17,7 +17,7 @@ from hardwon import limits
 from hardwon.memory import Memory
 from hardwon.outside import git_hooks
 from hardwon.outside.git import Repository, last_commit, repository_root
-from hardwon.serve.cli_base import CARE, Json, add_app, chosen, complain, epilog_of, new_app, write, write_json
+from hardwon.serve.cli_base import CARE, Json, add_app, chosen, complain, inner_command, new_app, write, write_json
 from hardwon.serve.terminal import visible
 
 
@@ -33,29 +33,45 @@ Shared = Annotated[bool, typer.Option("--shared", help="Also in a hooks folder t
 hooks: Final = new_app(
     name="hooks", help="Git hooks: a commit that makes tests pass publishes what led to it.", add_completion=False
 )
-add_app("hooks", CARE, hooks)
+add_app(
+    "hooks",
+    CARE,
+    hooks,
+    more="""`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
+    what led to it, as [feedback.md](feedback.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
+    remove` takes it away. Each takes `git` as an argument, which is also what it means without one.
+
+    A hook that is there already is kept as `post-commit.before-hardwon`, called first, and gets its name back on removal;
+    its exit code is the hook's. `core.hooksPath` and linked worktrees are followed. Where the user's or the system's
+    configuration names the folder, it serves other repositories too: that takes `--shared`. `--memory` and `--project`
+    before `hooks install` are what the hook will use. The hook calls `hardwon hooks run post-commit`, by the command on the
+    `PATH` or else by the Python that installed it, and is silent where neither is there any more.""",
+)
+
+_ANSWERS: Final = """`hooks`, a list of `name`, `path`, `state` (`installed`, `absent`, or `other`: somebody else's), `chained`
+    (an earlier hook is kept beside it), `edited` (somebody changed ours: it is left alone until that is undone)."""
 
 
-@hooks.command(epilog=epilog_of(["hardwon hooks install"]))
+@inner_command(hooks, "hardwon hooks install", answers=_ANSWERS)
 def install(ctx: typer.Context, into: Into = Target.GIT, shared: Shared = False, as_json: Json = False) -> None:  # noqa: ARG001
     """Install them into this repository. Hooks that are there already keep running."""
     folder = git_hooks.folder_of_hooks(_root(), shared=shared)
     _tell(git_hooks.install(folder, _options(ctx)), as_json)
 
 
-@hooks.command(epilog=epilog_of(["hardwon hooks remove"]))
+@inner_command(hooks, "hardwon hooks remove", answers=_ANSWERS)
 def remove(into: Into = Target.GIT, as_json: Json = False) -> None:  # noqa: ARG001
     """Remove them, and put back what was there before."""
     _tell(git_hooks.remove(git_hooks.folder_of_hooks(_root(), shared=True)), as_json)
 
 
-@hooks.command(epilog=epilog_of(["hardwon hooks status --json"]))
+@inner_command(hooks, "hardwon hooks status --json", answers=_ANSWERS)
 def status(into: Into = Target.GIT, as_json: Json = False) -> None:  # noqa: ARG001
     """Say which are installed."""
     _tell(git_hooks.status(git_hooks.folder_of_hooks(_root(), shared=True)), as_json)
 
 
-@hooks.command(hidden=True, epilog=epilog_of(["hardwon hooks run post-commit"]))
+@inner_command(hooks, "hardwon hooks run post-commit", hidden=True)
 def run(ctx: typer.Context, name: str) -> None:
     """What an installed hook calls. It never fails, and never takes long."""
     alarm = threading.Timer(limits.HOOK_S_MAX, os._exit, (0,))  # whatever is under way is then as if it had never begun

@@ -28,6 +28,11 @@ _BLOCKED: Final = 1
     "hardwon run -- python3 -c 'print(6 * 7)'",
     'hardwon run --task "the parser reads dates" -- python3 -m compileall -q .',
     settings={"allow_interspersed_args": False},  # what comes after the command is the command's
+    more="""It says so on standard error; [run.md](run.md) tells all of it. Everything after `--` is the command's.
+    `--stop-if-blocked` does not run what failed the same way twice and has not worked since.
+
+    Its exit code is the command's: 128 and the signal's number where one killed it, 127 where there is no such command, 126
+    where it cannot be executed. It prints no JSON: the output is the command's.""",
 )
 def run(
     ctx: typer.Context,
