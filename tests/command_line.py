@@ -49,7 +49,7 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this folder, with its memory in `brain`, and nothing of the environment that would change the output."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HARDWON_MEMORY", "brain")
-    for name in ("HARDWON_PROJECT", "HARDWON_AIMEMORY", "NO_COLOR", "COLUMNS"):
+    for name in ("HARDWON_PROJECT", "HARDWON_AUTHOR", "HARDWON_AIMEMORY", "NO_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
 
 

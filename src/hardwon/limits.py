@@ -844,3 +844,8 @@ VOTES_OF_AUTHOR_MAX: Final = 3
 
 STRATEGIES_WORDED_MAX: Final = 20
 """Strategies whose words are looked for where FIXES_LISTED_MAX are to be listed: of some no words may be left."""
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+SETTINGS_BYTES_MAX: Final = 16 * KIB
+"""A file of settings: three keys and as many comments as anybody writes. One may come with a checkout."""

@@ -32,10 +32,11 @@ from hardwon.serve.cli_base import (
     RECORDING,
     SEEING,
     Ascii,
-    Chosen,
+    Given,
     Json,
     Width,
     app,
+    author_of,
     chosen,
     command,
     complain,
@@ -48,6 +49,7 @@ from hardwon.serve.cli_base import (
     write_lines,
     write_text,
 )
+from hardwon.serve.settings import VARIABLES
 from hardwon.serve.terminal import visible
 
 if TYPE_CHECKING:
@@ -68,22 +70,24 @@ def _options(
     memory: Annotated[
         str | None,
         typer.Option(
-            envvar="HARDWON_MEMORY",
-            show_envvar=True,
             metavar="PATH",
-            help="The memory: a folder or a .db file.",
-            show_default="the nearest .hardwon, else the user's own",
+            help=f"The memory: a folder or a .db file; also {VARIABLES['memory']}.",
+            show_default="as hardwon config says: the nearest .hardwon, else the user's own",
         ),
     ] = None,
     project: Annotated[
         str | None,
-        typer.Option(envvar="HARDWON_PROJECT", show_envvar=True, metavar="NAME", help="The project within the memory."),
+        typer.Option(
+            metavar="NAME",
+            help=f"The project within the memory; also {VARIABLES['project']}.",
+            show_default="as hardwon config says",
+        ),
     ] = None,
     version: Annotated[  # noqa: ARG001  # its callback answers
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    ctx.obj = Chosen(memory, project)
+    ctx.obj = Given(memory, project)
 
 
 # --- remember and recall ----------------------------------------------------------------------------------------------
@@ -126,7 +130,7 @@ def remember(
         "insight_type": insight_type,
         "sentiment": sentiment,
     }
-    envelope = {"tags": tag, "author": author, "related_files": file}
+    envelope = {"tags": tag, "author": author_of(ctx, author), "related_files": file}
     keys = {name: value for name, value in (routing | envelope).items() if value is not None}
     for name, value in map(_key_and_value, key or ()):
         if name in keys:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO
@@ -22,6 +23,7 @@ from typer.core import TyperCommand, TyperGroup
 from hardwon.errors import HardwonError
 from hardwon.memory import Memory
 from hardwon.model import Record
+from hardwon.serve.settings import Settings
 from hardwon.serve.terminal import Line, Look, shown, visible
 
 FAILED: Final = 1
@@ -48,6 +50,7 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
     "fix-history": "cli_fix_history",
     "hooks": "cli_hooks",
+    "config": "cli_settings",
 }
 """Commands whose module is imported when somebody asks for one of them."""
 
@@ -194,8 +197,21 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 
 @dataclass(frozen=True)
+class Given:
+    """What the options before the command say."""
+
+    memory: str | None
+    project: str | None
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Read when a command needs them: what is wrong with a file must not keep anybody from the others."""
+        return Settings.read({"memory": self.memory, "project": self.project})
+
+
+@dataclass(frozen=True)
 class Chosen:
-    """The memory and the project that the command line, or the environment, names."""
+    """The memory and the project that the settings name."""
 
     memory: str | None
     project: str | None
@@ -204,7 +220,7 @@ class Chosen:
         """A command that only reads does not make a memory where somebody mistyped its name."""
         if to_read and not self.may_exist():
             fail(
-                f"there is no memory at {self.memory}: check --memory (or HARDWON_MEMORY); hardwon remember makes a new one, "
+                f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon remember makes a new one, "
                 "hardwon sync --make-tree takes in a folder of memory files"
             )
         return Memory(self.memory, self.project)
@@ -223,9 +239,19 @@ def _is_memory(location: str) -> bool:
 
 
 def chosen(ctx: typer.Context) -> Chosen:
-    found = ctx.find_object(Chosen)
+    settings = settings_of(ctx)
+    return Chosen(settings.memory.value, settings.project.value)
+
+
+def author_of(ctx: typer.Context, given: str | None) -> str | None:
+    """Who writes: as the command's own option says, else as the settings do."""
+    return settings_of(ctx).author.value if given is None else given
+
+
+def settings_of(ctx: typer.Context) -> Settings:
+    found = ctx.find_object(Given)
     assert found is not None  # noqa: S101  # for type checkers: the options before the command set it
-    return found
+    return found.settings
 
 
 # --- writing, asking, failing -----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from hardwon import limits
 from hardwon.memory import Memory
 from hardwon.outside import git_hooks
 from hardwon.outside.git import Repository, last_commit, repository_root
-from hardwon.serve.cli_base import CARE, Json, add_app, chosen, complain, inner_command, new_app, write, write_json
+from hardwon.serve.cli_base import CARE, Json, add_app, chosen, complain, inner_command, new_app, settings_of, write, write_json
 from hardwon.serve.terminal import visible
 
 
@@ -102,8 +102,8 @@ def _publish(ctx: typer.Context) -> None:
 
 
 def _options(ctx: typer.Context) -> list[str]:
-    """The memory and project that a hook is installed for, where somebody names them."""
-    memory, project = astuple(chosen(ctx))
+    """The memory and project that a hook is installed for, where somebody names them. Files of settings it reads itself."""
+    memory, project = (each.value if each.origin in ("option", "environment") else None for each in list(settings_of(ctx))[:2])
     return [
         *(["--memory", memory if "://" in memory else str(Path(memory).expanduser().absolute())] if memory else []),
         *(["--project", project] if project else []),

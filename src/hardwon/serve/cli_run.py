@@ -15,7 +15,7 @@ import typer
 
 from hardwon import limits
 from hardwon.memory import Memory
-from hardwon.serve.cli_base import RECORDING, chosen, command
+from hardwon.serve.cli_base import RECORDING, author_of, chosen, command
 from hardwon.serve.terminal import visible
 
 T = TypeVar("T")
@@ -54,6 +54,7 @@ def run(
 
     if not words[0].strip():
         raise typer.BadParameter("it is empty", param_hint="COMMAND")
+    author = author_of(ctx, author)
     attempts.check(task, author, tag or ())
     line = attempts.command_line(words, _folder())
     session = attempts.Session.of(os.environ)
