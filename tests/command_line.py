@@ -46,10 +46,18 @@ EXAMPLES = [
 
 
 def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this folder, with its memory in `brain`, and nothing of the environment that would change the output."""
+    """In this folder, with its memory in `brain`, and nothing in the environment that changes the output or asks a model."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HARDWON_MEMORY", "brain")
-    for name in ("HARDWON_PROJECT", "HARDWON_AUTHOR", "HARDWON_AIMEMORY", "NO_COLOR", "COLUMNS"):
+    for name in (
+        "HARDWON_PROJECT",
+        "HARDWON_AUTHOR",
+        "HARDWON_AIMEMORY",
+        "NO_COLOR",
+        "COLUMNS",
+        "GROQ_API_KEY",
+        "API_BASE_URL",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 

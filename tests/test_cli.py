@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hardwon
+import legacy_fixes
 from command_line import (
     COMMANDS,
     EXAMPLES,
@@ -337,6 +338,8 @@ def test_the_examples_of_the_help_work() -> None:
         ids |= {"undo": memory.rollback("somebody").id, "publish": memory.record_fact("Port 81 is shut.", "observation").id}
         memory.verify(ids["publish"], "compiler")
     subprocess.run(["git", "init", "-q"], check=True)
+    Path("old").mkdir()
+    legacy_fixes.make(Path("old/ai_memory.db"), [{}])
     AIMemory("AIMemory").record_fix_attempt({"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0)
     for command in sorted(COMMANDS, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)):
         for owner, example in EXAMPLES:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -25,6 +25,9 @@ from hardwon.memory import Memory
 from hardwon.model import Record
 from hardwon.serve.settings import Settings
 from hardwon.serve.terminal import Line, Look, shown, visible
+
+if TYPE_CHECKING:
+    from hardwon.outside.embedders import Embedder
 
 FAILED: Final = 1
 READER_LEFT: Final = 141
@@ -51,6 +54,8 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     "fix-history": "cli_fix_history",
     "hooks": "cli_hooks",
     "config": "cli_settings",
+    **dict.fromkeys(("merge", "adopt"), "cli_moving"),
+    **dict.fromkeys(("consolidate", "rollback", "reembed"), "cli_knowledge"),
 }
 """Commands whose module is imported when somebody asks for one of them."""
 
@@ -216,14 +221,14 @@ class Chosen:
     memory: str | None
     project: str | None
 
-    def open(self, *, to_read: bool = False) -> Memory:
+    def open(self, *, to_read: bool = False, embedder: "Embedder | None" = None) -> Memory:
         """A command that only reads does not make a memory where somebody mistyped its name."""
         if to_read and not self.may_exist():
             fail(
                 f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon remember makes a new one, "
                 "hardwon sync --make-tree takes in a folder of memory files"
             )
-        return Memory(self.memory, self.project)
+        return Memory(self.memory, self.project, embedder=embedder)
 
     def may_exist(self) -> bool:
         """False where a name was given and nothing is there."""
