@@ -29,8 +29,11 @@ one of them with examples.
 
 {options}
 
-Without `--memory`: the nearest `.hardwon` folder upward, else the user's own memory. Without `--project`: `default`, or the
-name of the git checkout where no memory is named either.
+Where nobody says which memory, also no [setting](#config), it is the nearest `.hardwon` folder upward, else the user's own. The
+project is then the name of the git checkout; it is `default` where a memory is named and no project.
+
+`--install-completion` sets up the shell that it is called from; `--show-completion bash` (or `zsh`, `fish`) prints what another
+one needs.
 
 A command that only reads makes no memory where the path does not exist. Colours and progress bars appear on a terminal only;
 `NO_COLOR` turns colours off. Characters that a terminal would obey are written out. Commands that were recorded with a fix are

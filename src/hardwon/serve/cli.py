@@ -55,6 +55,8 @@ from hardwon.serve.terminal import visible
 if TYPE_CHECKING:
     from hardwon.datasets import DatasetLoaded  # their word lists are read only where they are needed
 
+_SHELLS: Final = ("bash", "zsh", "fish")
+_WRONG_USAGE: Final = 2
 _SIZE_DIGITS_MAX: Final = 18  # of a number that may be meant; Python refuses to read endless ones
 
 
@@ -570,7 +572,18 @@ def main() -> None:
     handler.setFormatter(_OneLine())
     logging.getLogger("hardwon").addHandler(handler)
     warnings.showwarning = _show_warning
+    _show_completion_of_a_named_shell()
     app(prog_name="hardwon")
+
+
+def _show_completion_of_a_named_shell() -> None:
+    """`--show-completion zsh`: typer's own option takes no shell, and shows what the one that it is called from needs."""
+    if len(sys.argv) == 3 and sys.argv[1] == "--show-completion":
+        shell = sys.argv[2]
+        if shell not in _SHELLS:
+            complain(f"--show-completion: {shell!r} is not allowed; allowed: {', '.join(_SHELLS)}, or nothing for this shell's")
+            sys.exit(_WRONG_USAGE)
+        os.environ["_HARDWON_COMPLETE"] = f"source_{shell}"
 
 
 if __name__ == "__main__":

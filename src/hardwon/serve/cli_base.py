@@ -102,6 +102,10 @@ class _Commands(TyperGroup):
         super().__init__(**given)
         self.commands = _ByName()  # type: ignore[assignment]  # nothing is added to it later
 
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # what it overrides has it
+        """The names alone: completing one of them must not build all."""
+        return list(self.commands)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # what it overrides has it
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in GROUPS}
         widest = max(map(len, self.commands))
