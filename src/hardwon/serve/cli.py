@@ -22,7 +22,6 @@ import typer
 import hardwon
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.recall.topology import Branch
 from hardwon.reports import Loaded
 from hardwon.serve import terminal
 from hardwon.serve.cli_base import (
@@ -54,6 +53,7 @@ from hardwon.serve.terminal import visible
 
 if TYPE_CHECKING:
     from hardwon.datasets import DatasetLoaded  # their word lists are read only where they are needed
+    from hardwon.recall.topology import Branch
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _WRONG_USAGE: Final = 2
@@ -311,7 +311,7 @@ def reflect(ctx: typer.Context, width: Width = None, ascii_only: Ascii = False, 
         write_lines(terminal.reflection_lines(said, look(width, ascii_only)))
 
 
-def _branch_json(branch: Branch) -> dict[str, Any]:
+def _branch_json(branch: "Branch") -> dict[str, Any]:
     below = [_branch_json(inner) for inner in branch.branches]
     return {"name": branch.name, "count": branch.count, "bytes": branch.bytes, "branches": below}
 
