@@ -1,5 +1,5 @@
-"""How long a newcomer's first line takes: `import hardwon`, then opening a memory of 100,000 records and one `get`; and a one-shot
-`hardwon stats`, and the completion of `hardwon st`, from the shell's point of view.
+"""How long a newcomer's first line takes: `import hardwon`, then opening a memory of 100,000 records and one `get`; and a
+one-shot `hardwon stats`, and the completion of `hardwon st`, as whoever types them waits.
 
 Everything is compiled first; each measurement is a fresh process, and the median counts.
 """

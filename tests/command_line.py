@@ -154,4 +154,6 @@ def keys_told_of(command: str) -> set[str]:
     """The keys of its JSON that the page names."""
     said = re.findall(r"^JSON.*?(?=^$|\Z)", section_of(command), re.MULTILINE | re.DOTALL)
     assert said, f"docs/cli.md does not tell what {command} --json prints"
-    return set(re.findall(r"`(\w+)`", " ".join(said)))
+    text = " ".join(" ".join(said).split())
+    elsewhere = re.findall(r"as `hardwon ([\w -]+)` prints it", text)
+    return set(re.findall(r"`(\w+)`", text)).union(*map(keys_told_of, elsewhere))

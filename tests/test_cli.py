@@ -347,6 +347,8 @@ def test_the_examples_of_the_help_work() -> None:
                 said = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", ids[command], example)
                 done = at_once(*shlex.split(said)[1:])
                 assert done.exit_code == 0, f"{example}: {done.output}"
+                if "--json" in example:
+                    assert keys_of(json.loads(done.stdout)) <= keys_told_of(command), example
                 ran.append(command)
     assert set(ran) == set(COMMANDS)
 

@@ -61,9 +61,20 @@ def test_merging_brings_what_the_other_knows() -> None:
     assert (again.exit_code, again.stdout.splitlines()[0]) == (0, "0 records added, 2 were here already, 0 stay forgotten")
 
 
+def test_merging_a_backup_leaves_it_as_its_checksum_says() -> None:
+    fill("other", "port 80 is open")
+    answered("--memory", "other", "backup", "copy.db")
+    assert answered("merge", "copy.db")["added"] == 1
+    told = Path("copy.db.sha256").read_text().split()[0]
+    assert hashlib.sha256(Path("copy.db").read_bytes()).hexdigest() == told
+
+
 def test_merging_is_of_one_project() -> None:
     fill("other", "of red", project="red")
     fill("other", "of none")
+    assert at_once("--project", "blue", "merge", "other").stdout.startswith(
+        "there is nothing in project blue of the other memory"
+    )
     assert answered("--project", "red", "merge", "other")["added"] == 1
     assert answered("--project", "red", "stats")["records"] == 1
     assert answered("stats")["records"] == 0

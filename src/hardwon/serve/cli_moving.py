@@ -23,7 +23,8 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen a
     it).""",
     more="""Of one project: the one that `--project` names, else `default`. Records come with their statuses and everything
     that happened to them; merging twice, or the other way round, gives the same memory. Where both keep an id with
-    different content, each keeps its own: that is told, and gives exit code 1. The other memory is not changed.""",
+    different content, each keeps its own: that is told, and gives exit code 1. Nothing is added to the other memory; one of
+    an older version is brought up to date. A backup stays what its checksum says.""",
 )
 def merge(
     ctx: typer.Context,
@@ -39,12 +40,14 @@ def merge(
     if as_json:
         write_json({"other": str(file), **asdict(done)})
     else:
-        write_text(_merged_text(done))
+        write_text(_merged_text(done, memory.project))
     if done.conflicting:
         raise typer.Exit(FAILED)
 
 
-def _merged_text(done: Merged) -> str:
+def _merged_text(done: Merged, project: str) -> str:
+    if not any((done.added, done.present, done.forgotten, done.conflicting, done.events)):
+        return f"there is nothing in project {project} of the other memory: --project names another"
     lines = [
         f"{counted(done.added, 'record')} added, {done.present} were here already, {done.forgotten} stay forgotten",
         f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there and gone here now",
