@@ -137,8 +137,11 @@ def _take_terminal(terminal: int) -> None:
 
 
 def keys_of(value: Any) -> set[str]:
+    """Its own, and those of the items of a list. Of a record those that every one has: records.md tells the others."""
     if isinstance(value, list):
         return set().union(*map(keys_of, value))
+    if isinstance(value, Mapping) and {"id", "kind", "metadata"} <= value.keys():
+        return {"id", "kind", "metadata"}
     return set(value) if isinstance(value, Mapping) else set()
 
 

@@ -21,8 +21,8 @@ from checkouts import body, commit, git, new_repository, write
 from hardwon import Episode, Fact, Memory, Metadata, limits
 from hardwon.errors import InvalidInputError
 from hardwon.govern.lifecycle import BY_TREE, effective_validation, is_held_as_stale, standing_beneath
-from hardwon.govern.staleness import StaleFile, stale_files
-from hardwon.model import STATUSES, Event, Moment, RelatedFile, Validation
+from hardwon.govern.staleness import stale_files
+from hardwon.model import STATUSES, Event, Moment, RelatedFile, StaleFile, Validation
 from hardwon.outside import checkout as looking
 from hardwon.recall.hit import Hit
 from hardwon.recall.rank import Candidate, lowered, rank

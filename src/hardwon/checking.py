@@ -10,9 +10,9 @@ from hardwon import limits
 from hardwon.fields import new_id
 from hardwon.govern.lifecycle import effective_validation, is_held_as_stale
 from hardwon.govern.provenance import path_words
-from hardwon.govern.staleness import StaleFile, stale_files
+from hardwon.govern.staleness import stale_files
 from hardwon.knowledge import readable
-from hardwon.model import AnyRecord, Event, Record, RelatedFile
+from hardwon.model import AnyRecord, Event, Record, RelatedFile, StaleFile
 from hardwon.outside.checkout import UNSURE, Checkout, Endless, Patience
 from hardwon.recall.searchable import own_texts
 from hardwon.reports import StaleReport

@@ -101,6 +101,41 @@ class LlmError(HardwonError):
     and the key is in no part of this error."""
 
 
+class NotAdmittedError(HardwonError):
+    """Nobody was let in: no token was sent, or one that is unknown, expired or revoked. `hardwon tokens create` makes one."""
+
+
+class ForbiddenError(HardwonError):
+    """The token that was sent does not reach that far. Nothing was read or changed."""
+
+
+class UnknownTokenError(HardwonError, LookupError):
+    """No token has that id or name, or it has ended already."""
+
+
+class ServerError(HardwonError):
+    """A server cannot be reached, or has a problem of its own. What was sent may or may not have been carried out; sending it
+    again through the same client method is safe."""
+
+
+class TooManyRequestsError(HardwonError):
+    """One caller asked for more than its share. `wait_s`: when to try again."""
+
+    def __init__(self, message: str, wait_s: float) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class RepeatedError(HardwonError):
+    """A request with this idempotency key was carried out before; nothing was done again. `said` is the fingerprint of what it
+    asked for, `ids` are the records that it concerned."""
+
+    def __init__(self, said: bytes, ids: Sequence[str]) -> None:
+        super().__init__("a request with this idempotency key was carried out before: nothing was done again")
+        self.said = said
+        self.ids = list(ids)
+
+
 class MissingExtraError(HardwonError):
     """A package that Hardwon does without until it is asked for is not installed. The message holds the command."""
 

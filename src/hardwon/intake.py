@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +11,11 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from hardwon.errors import InvalidInputError
-from hardwon.fields import parse_time
+from hardwon.fields import TIME_US_MAX, parse_time
 from hardwon.model import Issue, Metadata, Moment, RelatedFile, Source, Validation
 from hardwon.outside import checkout
 from hardwon.store import files
+from hardwon.store.contract import Cursor
 
 
 class Envelope(TypedDict, total=False):
@@ -23,7 +25,7 @@ class Envelope(TypedDict, total=False):
     source: Source | Mapping[str, Any]
     timestamp: datetime | str | int
     tags: Sequence[str]
-    related_files: Sequence[str | Path]
+    related_files: Sequence[str | Path | RelatedFile | Mapping[str, Any]]
     git_commit: str
     git_branch: str
     failure_hash: str
@@ -103,6 +105,21 @@ def record_id(value: Any) -> str:
         return ""
 
 
+def cursor(value: Any) -> Cursor:
+    """A place among records, as `written_cursor` wrote it."""
+    try:
+        at_us, record = base64.urlsafe_b64decode(text("cursor", value).encode()).decode().split("|")
+        if not 0 <= int(at_us) <= TIME_US_MAX:
+            raise ValueError(at_us)
+        return Cursor(int(at_us), str(uuid.UUID(record)))
+    except ValueError:
+        raise InvalidInputError.one("cursor", value, "what a page gave as its next") from None
+
+
+def written_cursor(place: Cursor) -> str:
+    return base64.urlsafe_b64encode(f"{place.at_us}|{place.id}".encode()).decode()
+
+
 def metadata(given: Mapping[str, Any], at: datetime, root: Path | None, memory_file: str = "") -> Metadata:
     """The envelope from a caller's keywords; `root` is the checkout that related files are named from, `memory_file` the one
     file that none of them may be."""
@@ -115,7 +132,7 @@ def metadata(given: Mapping[str, Any], at: datetime, root: Path | None, memory_f
         source["author"] = given["author"]
     moment: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
     moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
-    related = [_related(found, root, memory_file) for found in items("related_files", given.get("related_files", ()))]
+    related = related_files(given.get("related_files", ()), root, memory_file)
     return Metadata(
         source=Source.model_validate(source),
         context=Moment.model_validate({**moment, "related_files": related}),
@@ -124,8 +141,16 @@ def metadata(given: Mapping[str, Any], at: datetime, root: Path | None, memory_f
     )
 
 
+def related_files(given: Any, root: Path | None, memory_file: str = "") -> list[RelatedFile]:
+    """The files that a caller names, each with its hash."""
+    return [_related(found, root, memory_file) for found in items("related_files", given)]
+
+
 def _related(given: Any, root: Path | None, memory_file: str) -> RelatedFile:
-    """Hashed now; named from the checkout's root where it is inside, so that another checkout knows it too."""
+    """Hashed now, unless the hash is given; named from the checkout's root where it is inside, so that another checkout knows
+    it too."""
+    if isinstance(given, RelatedFile | Mapping):
+        return given if isinstance(given, RelatedFile) else RelatedFile.model_validate(dict(given))
     absolute = path("related_files", given)
     inside = root is not None and absolute.is_relative_to(root)
     name = absolute.relative_to(root) if root and inside else Path(given)

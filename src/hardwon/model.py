@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
 from pydantic_core import CoreSchema, from_json
@@ -123,6 +123,26 @@ class RelatedFile(Model):
 
     path: Annotated[Text, AfterValidator(check_not_blank), AfterValidator(check_name)]
     hash: Name = ""
+
+
+Change = Literal["changed", "gone", "appeared", "renamed"]
+
+
+class StaleFile(NamedTuple):
+    """What became of a related file. `now` is the path where it is by now; None: nowhere."""
+
+    path: str
+    change: Change
+    now: str | None = None
+
+    @property
+    def stale(self) -> bool:
+        """Another name alone makes nothing untrue."""
+        return self.change != "renamed"
+
+    def __str__(self) -> str:
+        moved = f" (now {self.now})" if self.now not in (None, self.path) else ""
+        return f"{self.path} {self.change}{moved}"
 
 
 class Moment(Model):

@@ -9,7 +9,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from hardwon import fixing, limits
-from hardwon.govern.staleness import StaleFile
 from hardwon.knowledge import Knowledge, readable
 from hardwon.learn.actions import Counted, Outlook, Record, Situation, judged_by, outlook, same_action, worked
 from hardwon.learn.failures import error_core, failure_hash, shows_error
@@ -18,7 +17,7 @@ from hardwon.learn.rules import Card, Rule
 from hardwon.learn.runs import reported
 from hardwon.learn.signatures import generate_issue_signature
 from hardwon.learn.trajectories import error_in
-from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, Step, Trajectory
+from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, StaleFile, Step, Trajectory
 from hardwon.recall.advice import Advice, Attempt, advice_on
 from hardwon.recall.compose import ACT_CHARS_MAX, ACTS_MAX, Act, Case, Line, Room, similar_cases
 from hardwon.recall.fence import CUT, clean_line, fenced

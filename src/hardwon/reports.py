@@ -7,8 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hardwon.fields import from_us
-from hardwon.govern.staleness import StaleFile
-from hardwon.model import Decision, Event, Fix
+from hardwon.model import AnyRecord, Decision, Event, Fix, StaleFile
 from hardwon.store.contract import Counts, Finding
 
 
@@ -28,6 +27,14 @@ class Stats(Counts):
     @property
     def last(self) -> datetime | None:
         return None if self.last_us is None else from_us(self.last_us)
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some records, newest first. `next` is the cursor of the page after it, None on the last."""
+
+    records: list[AnyRecord]
+    next: str | None
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,7 @@ SECRET_RULES: tuple[Rule, ...] = (
     _rule("openai-key", "sk-", _OPENAI),
     _rule("github-token", "ghp_|gho_|ghu_|ghs_|ghr_", r"gh[oprsu]_[A-Za-z0-9]{30,}"),
     _rule("github-token", "github_pat_", r"github_pat_\w{30,}"),
+    _rule("hardwon-token", "hwt_", r"hwt_[0-9a-f]{12}_[\w-]{30,}"),
     _rule("gitlab-token", "glpat-", r"glpat-[\w.-]{16,}"),
     _rule("groq-key", "gsk_", r"gsk_[A-Za-z0-9]{32,}"),
     _rule("xai-key", "xai-", r"xai-[A-Za-z0-9]{32,}"),

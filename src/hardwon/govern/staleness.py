@@ -4,28 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
-from hardwon.model import RelatedFile
-
-Change = Literal["changed", "gone", "appeared", "renamed"]
-
-
-class StaleFile(NamedTuple):
-    """What became of a related file. `now` is the path where it is by now; None: nowhere."""
-
-    path: str
-    change: Change
-    now: str | None = None
-
-    @property
-    def stale(self) -> bool:
-        """Another name alone makes nothing untrue."""
-        return self.change != "renamed"
-
-    def __str__(self) -> str:
-        moved = f" (now {self.now})" if self.now not in (None, self.path) else ""
-        return f"{self.path} {self.change}{moved}"
+from hardwon.model import RelatedFile, StaleFile
 
 
 def stale_files(

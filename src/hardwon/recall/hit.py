@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from hardwon.model import AnyRecord
-
-if TYPE_CHECKING:
-    from hardwon.govern.staleness import StaleFile
+from hardwon.model import AnyRecord, StaleFile
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import gc
 import json
 import logging
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,6 @@ from hardwon.serve.cli_base import (
     Json,
     Width,
     app,
-    author_of,
     chosen,
     command,
     complain,
@@ -43,11 +41,13 @@ from hardwon.serve.cli_base import (
     look,
     progress,
     record_json,
+    signed,
     write,
     write_json,
     write_lines,
     write_text,
 )
+from hardwon.serve.cli_input import AsOf, Options, enveloped, filtered, moment
 from hardwon.serve.settings import VARIABLES
 from hardwon.serve.terminal import visible
 
@@ -105,6 +105,7 @@ def _options(
     `--file` (a file it is about) fill in the rest; `--key`, `--tag` and `--file` may be given more than once. The full list
     of pairs is in [records.md](records.md); `--outcome` and `--tool` are its first two columns.""",
 )
+@enveloped
 def remember(
     ctx: typer.Context,
     content: Annotated[str, typer.Argument(help="What happened; - reads it from standard input.")],
@@ -118,9 +119,8 @@ def remember(
     insight_type: Annotated[str | None, typer.Option(help="Of a learning.")] = None,
     sentiment: Annotated[str | None, typer.Option(help="Of an interaction.")] = None,
     key: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A key of your own; as often as you like.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; as often as you like.")] = None,
-    author: Annotated[str | None, typer.Option(help="Who says so.")] = None,
-    file: Annotated[list[str] | None, typer.Option(help="A file it is about; as often as you like.")] = None,
+    *,
+    envelope: Options,
     as_json: Json = False,
 ) -> None:
     """Keep an experience. Prints its id, and its file where the memory has a tree."""
@@ -132,8 +132,7 @@ def remember(
         "insight_type": insight_type,
         "sentiment": sentiment,
     }
-    envelope = {"tags": tag, "author": author_of(ctx, author), "related_files": file}
-    keys = {name: value for name, value in (routing | envelope).items() if value is not None}
+    keys = {name: value for name, value in routing.items() if value is not None} | signed(ctx, envelope)
     for name, value in map(_key_and_value, key or ()):
         if name in keys:
             raise InvalidInputError.one("--key", f"{name}={value}", "keys that are not given otherwise")
@@ -157,45 +156,19 @@ def remember(
     more="""A day given to `--since`, `--until` or `--as-of` is meant from its beginning, in UTC. `--path` is a glob over
     the related files. `--as-of` answers what was believed then.""",
 )
+@filtered()
 def recall(
     ctx: typer.Context,
     query: Annotated[str, typer.Argument(help="What it is about.")],
     k: Annotated[int, typer.Option("-k", min=1, max=limits.RECALL_K_MAX, help="How many.")] = 5,
-    kind: Annotated[str | None, typer.Option(help="experience, fact, trajectory, episode or fix.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="success, failure, learning or interaction.")] = None,
-    tool: Annotated[str | None, typer.Option(help="Of experiences with this tool.")] = None,
-    task_id: Annotated[str | None, typer.Option(help="Of this task's episodes.")] = None,
-    model: Annotated[str | None, typer.Option(help="Of this model's fixes.")] = None,
-    issue_type: Annotated[str | None, typer.Option(help="Of fixes of this issue type.")] = None,
-    status: Annotated[str | None, typer.Option(help="hypothesis, verified, published or archived.")] = None,
-    tag: Annotated[str | None, typer.Option(help="With this tag.")] = None,
-    author: Annotated[str | None, typer.Option(help="By this author.")] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="From this time on: a day, or ISO 8601 with a zone.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this time.")] = None,
-    path: Annotated[str | None, typer.Option(metavar="GLOB", help="About files whose path matches.")] = None,
-    as_of: Annotated[str | None, typer.Option(metavar="TIME", help="As it was believed then.")] = None,
+    *,
+    filters: Options,
+    as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
     """Find what answers a question, the best first."""
-    given = {
-        "kind": kind,
-        "outcome": outcome,
-        "tool": tool,
-        "task_id": task_id,
-        "model": model,
-        "issue_type": issue_type,
-        "status": status,
-        "tag": tag,
-        "author": author,
-        "since": _time(since),
-        "until": _time(until),
-        "path": path,
-    }
-    filters = {name: value for name, value in given.items() if value is not None}
     with chosen(ctx).open(to_read=True) as memory:
-        hits = memory.recall(query, k, as_of=_time(as_of), **filters)
+        hits = memory.recall(query, k, as_of=moment(as_of), **filters)
     if as_json:
         write_json(
             [
@@ -542,11 +515,6 @@ def _key_and_value(given: str) -> tuple[str, str]:
     if not separator or not name:
         raise InvalidInputError.one("--key", given, "a key and its value, such as --key service=auth")
     return name, value
-
-
-def _time(given: str | None) -> str | None:
-    """A day is meant from its beginning, in UTC."""
-    return f"{given}T00:00:00Z" if given and re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII) else given
 
 
 class _OneLine(logging.Formatter):

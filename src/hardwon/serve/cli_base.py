@@ -11,7 +11,8 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -38,14 +39,24 @@ _WIDTH: Final = 80
 
 RECORDING: Final = "Remember and recall"
 SEEING: Final = "See what is there"
+LEARNED: Final = "What it learned"
 FIXES: Final = "Fixes"
 TRUST: Final = "Trust"
 DATA_SETS: Final = "Data sets"
 CARE: Final = "Care"
 OLDER_SCRIPTS: Final = "For scripts written for memory.sh"
-GROUPS: Final = (RECORDING, SEEING, FIXES, TRUST, DATA_SETS, CARE, OLDER_SCRIPTS)
+GROUPS: Final = (RECORDING, SEEING, LEARNED, FIXES, TRUST, DATA_SETS, CARE, OLDER_SCRIPTS)
 
 _MODULE_OF: Final[Mapping[str, str]] = {
+    "init": "cli_init",
+    "record": "cli_record",
+    **dict.fromkeys(("context", "advise"), "cli_asking"),
+    **dict.fromkeys(("browse", "show", "forget", "credit", "supersede"), "cli_records"),
+    **dict.fromkeys(
+        ("rules", "cards", "scores", "compare", "decisions", "solutions", "odds", "similar", "strategies", "fixers", "trends"),
+        "cli_reports",
+    ),
+    "matrix": "cli_reports",
     **dict.fromkeys(("model", "recent", "successful", "patterns"), "cli_fixes"),
     "run": "cli_run",
     **dict.fromkeys(("audit", "verify", "publish", "archive", "stale"), "cli_governance"),
@@ -229,7 +240,7 @@ class Chosen:
         """A command that only reads does not make a memory where somebody mistyped its name."""
         if to_read and not self.may_exist():
             fail(
-                f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon remember makes a new one, "
+                f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon init makes a new one, "
                 "hardwon sync --make-tree takes in a folder of memory files"
             )
         return Memory(self.memory, self.project, embedder=embedder)
@@ -257,6 +268,12 @@ def author_of(ctx: typer.Context, given: str | None) -> str | None:
     return settings_of(ctx).author.value if given is None else given
 
 
+def signed(ctx: typer.Context, envelope: Mapping[str, Any]) -> dict[str, Any]:
+    """An envelope with its author: the one that it names, else the one that the settings do."""
+    author = author_of(ctx, envelope.get("author"))
+    return {**envelope, "author": author} if author is not None else dict(envelope)
+
+
 def settings_of(ctx: typer.Context) -> Settings:
     found = ctx.find_object(Given)
     assert found is not None  # noqa: S101  # for type checkers: the options before the command set it
@@ -268,6 +285,20 @@ def settings_of(ctx: typer.Context) -> Settings:
 
 def record_json(record: Record) -> Any:
     return json.loads(record.to_json())
+
+
+def plain(value: object) -> Any:
+    """What a memory answers, as JSON knows it: its fields by name, times as text, records as records."""
+    if isinstance(value, Record):
+        return record_json(value)
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping) or hasattr(value, "_asdict"):
+        named = value if isinstance(value, Mapping) else value._asdict()
+        return {name: plain(each) for name, each in named.items()}
+    if isinstance(value, list | tuple):
+        return list(map(plain, value))
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def look(width: int | None = None, ascii_only: bool = False) -> Look:

@@ -63,7 +63,7 @@ def run(
     if not again and (not quiet or stop_if_blocked):
         advice = memory.asked("has no advice", limits.RUN_ADVICE_S, lambda opened: opened.advise(line, task=task or None))
         if advice and advice.failures and not quiet:  # not where it worked last: that little works here is no news each time
-            _say(_told_of_tests(advice.failures) if attempts.runs_tests(words) else advice.message)
+            _say(attempts.told_of_tests(advice.failures) if attempts.runs_tests(words) else advice.message)
         if advice and advice.verdict == "blocked" and stop_if_blocked:
             raise typer.Exit(_BLOCKED)
     ran = running.run(words, os.environ | session.environment(line))
@@ -77,12 +77,6 @@ def run(
         with suppress(KeyboardInterrupt):  # the command has ended: its exit code is what counts
             memory.asked("did not record this run", limits.RUN_RECORD_S, kept)
     raise typer.Exit(ran.exit_code)
-
-
-def _told_of_tests(failures: int) -> str:
-    """Tests are run again after every change: that is no circle."""
-    times = "once" if failures == 1 else f"{failures} times in the same way"
-    return f"These tests failed here before, {times} since they last passed."
 
 
 def _folder() -> Path | None:

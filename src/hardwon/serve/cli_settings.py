@@ -25,7 +25,7 @@ _SECRET: Final = re.compile(r"(?<=://)[^/@]*(?=@)|(?<=\?).*")
     more="""An option counts before the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`), that before the
     project's file (the nearest `.hardwon/config.toml` upward), that before the user's (`~/.config/hardwon/config.toml`, or
     where the system keeps such files). Both are TOML with the keys `memory`, `project` and `author`; the author is who
-    remember and run say it was. In the user's file, `memory` is a path from the root or from a home folder.
+    remember, record and run say it was. In the user's file, `memory` is a path from the root or from a home folder.
 
     A project's file comes with a checkout, which may be somebody else's, so it speaks for that checkout alone: it may name
     a memory inside the folder that `.hardwon` lies in (relative to that folder, links followed) and no other, and its

@@ -124,6 +124,13 @@ class Cursor(NamedTuple):
     id: str
 
 
+class Request(NamedTuple):
+    """What was asked for, as a fingerprint, and the ids of the records that it concerned."""
+
+    said: bytes
+    ids: list[str]
+
+
 @dataclass(frozen=True)
 class Appended:
     """What became of the rows of one `append`: ids, and for those that may conflict the rows themselves."""
@@ -263,6 +270,14 @@ class Writer(ABC):
         """Keeps such a number."""
 
     @abstractmethod
+    def request(self, project: str, key: bytes) -> Request | None:
+        """The request that was carried out under this key; None where none was."""
+
+    @abstractmethod
+    def keep_request(self, project: str, key: bytes, request: Request, at_us: int, kept_since_us: int) -> None:
+        """Keeps it with everything else that this transaction writes; some that are older than a time go."""
+
+    @abstractmethod
     def on_failure(self, undo: Callable[[], object]) -> None:
         """Called where the transaction is not kept, before anybody else can write: for what was done outside of the store."""
 
@@ -323,6 +338,10 @@ class Store(ABC):
     @abstractmethod
     def events_of(self, project: str, record_id: str) -> list[Event]:
         """As in Writer."""
+
+    @abstractmethod
+    def projects(self) -> list[str]:
+        """The projects that have records, by name."""
 
     @abstractmethod
     def counts(self, project: str) -> Counts:

@@ -229,6 +229,18 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     ),
     # Facts have keys of their own, by which one that says the same is found: nothing but what is learned changes.
     "SELECT 1;",
+    # Requests that were carried out, by the keys that make it safe to send them again.
+    """
+    CREATE TABLE request (
+        project_id TEXT NOT NULL,
+        key BLOB NOT NULL,
+        said BLOB NOT NULL,
+        ids TEXT NOT NULL,
+        at_us INTEGER NOT NULL,
+        PRIMARY KEY (project_id, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX request_at ON request (at_us);
+    """,
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

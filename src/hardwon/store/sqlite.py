@@ -38,6 +38,7 @@ from hardwon.store.contract import (
     Finding,
     Found,
     Progress,
+    Request,
     Routed,
     Row,
     Store,
@@ -320,6 +321,16 @@ class SqliteStore(Store):
     def events_of(self, project: str, record_id: str) -> list[Event]:
         with self._reading() as connection:
             return _events_of(connection, project, record_id)
+
+    def projects(self) -> list[str]:
+        # From one to the next by the index: going through all records takes a second for each million.
+        sql = (
+            "WITH RECURSIVE next (name) AS (SELECT min(project_id) FROM record UNION ALL "
+            "SELECT (SELECT min(project_id) FROM record WHERE project_id > name) FROM next WHERE name IS NOT NULL) "
+            "SELECT name FROM next WHERE name IS NOT NULL"
+        )
+        with self._reading() as connection:
+            return [str(name) for (name,) in connection.execute(sql)]
 
     def counts(self, project: str) -> Counts:
         # One way through all rows, which in a large memory takes its time, instead of one for each figure.
@@ -963,6 +974,21 @@ class SqliteWriter(Writer):
     def set_state(self, project: str, name: str, value: int) -> None:
         sql = "INSERT INTO state VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
         self._connection.execute(sql, (project, name, value))
+
+    def request(self, project: str, key: bytes) -> Request | None:
+        sql = "SELECT said, ids FROM request WHERE project_id = ? AND key = ?"
+        row = self._connection.execute(sql, (project, key)).fetchone()
+        return Request(row[0], json.loads(row[1])) if row else None
+
+    def keep_request(self, project: str, key: bytes, request: Request, at_us: int, kept_since_us: int) -> None:
+        self._connection.execute(
+            "DELETE FROM request WHERE (project_id, key) IN "
+            f"(SELECT project_id, key FROM request WHERE at_us < ? LIMIT {limits.REQUESTS_DROPPED_AT_ONCE})",
+            (kept_since_us,),
+        )
+        self._connection.execute(
+            "INSERT INTO request VALUES (?, ?, ?, ?, ?)", (project, key, request.said, json.dumps(request.ids), at_us)
+        )
 
     def tree(self, project: str) -> TreeIndex:
         """What is known of the tree of files beside this file, as part of this transaction."""

@@ -1,0 +1,76 @@
+"""Requests that are safe to send again: what is asked for under a key is carried out once, whoever dies in between.
+
+The key is kept in the transaction that carries the request out, so there is no moment at which one is kept without the other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from hardwon import limits
+from hardwon.errors import RepeatedError
+from hardwon.fields import to_us
+from hardwon.learn.lessons import DAY_US
+from hardwon.store.contract import Request, Store, Writer
+
+
+@dataclass
+class _Asked:
+    key: bytes
+    said: bytes
+    ids: dict[str, None] = field(default_factory=dict)
+    kept: bool = False
+
+
+class Requests:
+    """The request that each thread carries out, if it has a key."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._of_thread = threading.local()
+
+    @contextmanager
+    def once(self, key: bytes, said: bytes) -> Iterator[None]:
+        """Whatever is written first inside the block, by this thread, is written under the key; RepeatedError where
+        something was before."""
+        self._of_thread.asked = _Asked(key, said)
+        try:
+            yield
+        finally:
+            self._of_thread.asked = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether this thread carries out a request with a key."""
+        return self._asked() is not None
+
+    def concerned(self, record_id: str) -> None:
+        """A record that the request is about, or that it made."""
+        asked = self._asked()
+        if asked and not asked.kept:
+            asked.ids[record_id] = None
+
+    @contextmanager
+    def write(self, store: Store, project: str) -> Iterator[Writer]:
+        """A transaction of the store for the request that is under way; the first one keeps its key too."""
+        asked = self._asked()
+        with store.write() as writer:
+            if asked is None or asked.kept:
+                yield writer
+                return
+            asked.ids.clear()
+            before = writer.request(project, asked.key)
+            if before is not None:
+                raise RepeatedError(before.said, before.ids)
+            yield writer
+            at_us = to_us(self._clock())
+            since_us = at_us - limits.REQUESTS_REMEMBERED_DAYS * DAY_US
+            writer.keep_request(project, asked.key, Request(asked.said, list(asked.ids)), at_us, since_us)
+        asked.kept = True
+
+    def _asked(self) -> _Asked | None:
+        return getattr(self._of_thread, "asked", None)

@@ -1,0 +1,333 @@
+"""Everything that `Memory` offers to callers outside this process, declared once: what it takes and gives, the scope that it
+takes, and where it is found on each surface. REST routes, MCP tools, the client and the matrices that test them are made from
+this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.govern.access import Caller, Scope, includes
+from hardwon.govern.redaction import redact_json
+from hardwon.learn.compare import Comparison
+from hardwon.learn.confidence import Odds
+from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
+from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
+from hardwon.learn.rules import Card, Rule, ScoreHistory
+from hardwon.memory import Memory
+from hardwon.model import (
+    MODEL_OF_KIND,
+    Adopted,
+    AnyRecord,
+    Decision,
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Trajectory,
+)
+from hardwon.recall.advice import Advice
+from hardwon.recall.hit import Hit
+from hardwon.recall.topology import Branch, Hotspot, Reflection
+from hardwon.recalling import Context
+from hardwon.reports import (
+    CleanedUp,
+    Compacted,
+    Compressed,
+    Consolidation,
+    Diagnosis,
+    Forgotten,
+    LifeEvent,
+    Links,
+    Loaded,
+    Page,
+    SimilarIssues,
+    Stats,
+    Synced,
+)
+from hardwon.serve import arguments as takes
+from hardwon.serve.arguments import Arguments
+
+Method = Literal["GET", "POST"]
+Signature = Literal["author", "by"]
+Again = Callable[[Memory, list[str]], Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One use of a memory. `path` is below a project's address; `signs` is the keyword by which `Memory` is told who asks;
+    `tool` and `command` are its names as an MCP tool and on the command line, None where it has none there. `again` answers a
+    request that was carried out before, from the ids that it concerned; None where doing it twice does no harm. `streams`:
+    its body or its answer goes as a stream, which each surface does in its own way."""
+
+    name: str
+    scope: Scope
+    method: Method
+    path: str
+    takes: type[Arguments]
+    gives: Any
+    do: Callable[[Memory, Any, Caller], Any]
+    tool: str | None = None
+    command: str | None = None
+    signs: Signature | None = None
+    again: Again | None = None
+    destructive: bool = False
+    streams: Literal["in", "out"] | None = None
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.name in _READING
+
+    @property
+    def description(self) -> str:
+        return " ".join((getattr(Memory, self.name).__doc__ or "").split())
+
+
+def _asked(name: str, signs: Signature | None) -> Callable[[Memory, Arguments, Caller], Any]:
+    def ask(memory: Memory, said: Arguments, caller: Caller) -> Any:
+        signed = {signs: caller.name} if signs else {}
+        return getattr(memory, name)(**said.given(), **signed)
+
+    return ask
+
+
+def _same_record(memory: Memory, ids: list[str]) -> Any:
+    found = memory.get(ids[0]) if ids else None
+    if found is None:
+        raise UnknownRecordError("this request was carried out before, and what it made was forgotten since")
+    return found
+
+
+def _get(memory: Memory, said: takes.GetRecord, _: Caller) -> AnyRecord:
+    found = memory.get(said.record_id, said.as_of)
+    if found is None:
+        raise UnknownRecordError(f"there is no record {said.record_id} in project {memory.project!r}")
+    return found
+
+
+def _audit(memory: Memory, said: takes.OfRecord, _: Caller) -> list[LifeEvent]:
+    life = memory.audit(said.record_id)
+    if not life:
+        raise UnknownRecordError(f"there is no record {said.record_id} in project {memory.project!r}, and never was one")
+    return life
+
+
+def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
+    """The record as its caller's own. What it claims to be is taken from those alone who may decide that."""
+    kind = record.get("kind")
+    if not isinstance(kind, str) or kind not in MODEL_OF_KIND:
+        raise InvalidInputError.one(f"{field}.kind", kind, ", ".join(MODEL_OF_KIND))
+    made = MODEL_OF_KIND[kind].model_validate(redact_json(dict(record))[0] if kind == "episode" else dict(record))
+    status = made.metadata.validation.status
+    if status != "hypothesis" and not includes(caller.scope, "govern"):
+        allowed = "hypothesis; a token with the scope govern may claim more"
+        raise InvalidInputError.one(f"{field}.metadata.validation.status", status, allowed)
+    metadata = made.metadata
+    signed: AnyRecord = made.altered(metadata=metadata.altered(source=metadata.source.altered(author=caller.name)))
+    return signed
+
+
+def _add(memory: Memory, said: takes.Add, caller: Caller) -> str:
+    return memory.add(_signed(said.record, caller, "record"))
+
+
+def _add_many(memory: Memory, said: takes.AddMany, caller: Caller) -> list[str]:
+    return memory.add_many(_signed(record, caller, f"records.{number}") for number, record in enumerate(said.records))
+
+
+def _streamed(memory: Memory, said: Arguments, caller: Caller) -> Any:
+    raise TypeError(f"{memory.project}: a stream is read and written by the surface itself ({said}, {caller.name})")
+
+
+def _operation(
+    name: str,
+    scope: Scope,
+    place: str,
+    takes_: type[Arguments],
+    gives: Any,
+    *,
+    tool: str | None = None,
+    command: str | None = None,
+    signs: Signature | None = None,
+    do: Callable[[Memory, Any, Caller], Any] | None = None,
+    **more: Any,
+) -> Operation:
+    method, path = place.split(" ")
+    how = do or _asked(name, signs)
+    return Operation(name, scope, "GET" if method == "GET" else "POST", path, takes_, gives, how, tool, command, signs, **more)
+
+
+_RECORDING: Final[dict[str, Any]] = {"signs": "author", "again": _same_record}
+_DECIDING: Final[dict[str, Any]] = {"signs": "by", "again": _same_record}
+
+_ALL: Final = (
+    # recording
+    _operation(
+        "remember", "write", "POST /experiences", takes.Remember, Experience, tool="remember", command="remember", **_RECORDING
+    ),
+    _operation(
+        "record_fact", "write", "POST /facts", takes.RecordFact, Fact, tool="record_fact", command="record fact", **_RECORDING
+    ),
+    _operation(
+        "record_trajectory",
+        "write",
+        "POST /trajectories",
+        takes.RecordTrajectory,
+        Trajectory,
+        tool="record_trajectory",
+        command="record trajectory",
+        **_RECORDING,
+    ),
+    _operation(
+        "record_episode",
+        "write",
+        "POST /episodes",
+        takes.RecordEpisode,
+        Episode,
+        tool="record_episode",
+        command="record episode",
+        **_RECORDING,
+    ),
+    _operation(
+        "record_fix", "write", "POST /fixes", takes.RecordFix, Fix, tool="record_fix", command="record fix", **_RECORDING
+    ),
+    _operation("add", "write", "POST /records", takes.Add, str, do=_add, again=lambda _, ids: ids[0]),
+    _operation("add_many", "write", "POST /records/batch", takes.AddMany, list[str], do=_add_many, again=lambda _, ids: ids),
+    _operation(
+        "credit",
+        "write",
+        "POST /credits",
+        takes.Credit,
+        list[str],
+        tool="credit",
+        command="credit",
+        signs="by",
+        again=lambda _, ids: ids,
+    ),
+    # asking
+    _operation("recall", "read", "POST /recall", takes.Recall, list[Hit], tool="recall", command="recall"),
+    _operation("context", "read", "POST /context", takes.GetContext, Context, tool="context", command="context"),
+    _operation("advise", "read", "POST /advice", takes.Advise, Advice, tool="advise", command="advise"),
+    _operation("get", "read", "GET /records/{record_id}", takes.GetRecord, AnyRecord, do=_get, command="show"),
+    _operation("page", "read", "GET /records", takes.GetPage, Page, command="browse"),
+    _operation("links", "read", "GET /records/{record_id}/links", takes.OfRecord, Links, command="audit"),
+    _operation("audit", "read", "GET /records/{record_id}/audit", takes.OfRecord, list[LifeEvent], do=_audit, command="audit"),
+    _operation(
+        "similar_issues",
+        "read",
+        "POST /similar-issues",
+        takes.SimilarTo,
+        SimilarIssues,
+        tool="similar_issues",
+        command="similar",
+    ),
+    _operation("odds", "read", "POST /odds", takes.GetOdds, Odds, command="odds"),
+    _operation("patterns", "read", "GET /patterns", takes.Limited, list[Pattern], command="patterns"),
+    _operation("temporal_patterns", "read", "GET /temporal-patterns", takes.Nothing, list[TemporalPattern]),
+    _operation("strategies", "read", "GET /strategies", takes.GetStrategies, list[Strategy], command="strategies"),
+    _operation(
+        "best_strategies",
+        "read",
+        "GET /best-strategies",
+        takes.GetBestStrategies,
+        dict[str, list[Strategy]],
+        command="successful",
+    ),
+    _operation("model_insights", "read", "GET /model-insights", takes.OfModel, ModelInsights, tool="insights", command="model"),
+    _operation("fix_totals", "read", "GET /fixes/totals", takes.Nothing, FixTotals),
+    _operation("fix_days", "read", "GET /fixes/days", takes.LastDays, list[FixDay]),
+    _operation("fix_matrix", "read", "GET /fixes/matrix", takes.Nothing, list[FixCell], command="matrix"),
+    _operation("fix_trends", "read", "GET /fixes/trends", takes.LastDays, list[IssueTrend], command="trends"),
+    _operation("fixers", "read", "GET /fixes/fixers", takes.Nothing, list[FixerRecord], command="fixers"),
+    _operation("fixes_since", "read", "GET /fixes/count", takes.Since, int),
+    _operation("solutions", "read", "GET /solutions", takes.GetSolutions, list[Solution], command="solutions"),
+    _operation("rules", "read", "GET /rules", takes.GetRules, list[Rule], tool="rules", command="rules"),
+    _operation("cards", "read", "GET /cards", takes.GetCards, list[Card], command="cards"),
+    _operation("scores", "read", "GET /scores", takes.OfTask, ScoreHistory, command="scores"),
+    _operation("compare", "read", "GET /comparison", takes.Compare, Comparison, command="compare"),
+    _operation("decisions", "read", "GET /decisions", takes.GetDecisions, list[Decision], command="decisions"),
+    _operation("adopted", "read", "GET /adopted", takes.GetAdopted, list[Adopted]),
+    _operation("failing_tests", "read", "GET /tests/failing", takes.Nothing, list[str]),
+    _operation("stats", "read", "GET /stats", takes.Nothing, Stats, tool="stats", command="stats"),
+    _operation("topology", "read", "GET /topology", takes.Nothing, Branch, tool="map", command="map"),
+    _operation("hotspots", "read", "GET /hotspots", takes.GetHotspots, list[Hotspot], tool="hotspots", command="hotspots"),
+    _operation("reflect", "read", "GET /reflection", takes.Nothing, Reflection, tool="reflect", command="reflect"),
+    _operation("export", "read", "GET /export", takes.Nothing, AnyRecord, do=_streamed, command="export", streams="out"),
+    # deciding what is believed
+    _operation(
+        "verify",
+        "govern",
+        "POST /records/{record_id}/verify",
+        takes.Verify,
+        AnyRecord,
+        tool="verify",
+        command="verify",
+        **_RECORDING,
+    ),
+    _operation(
+        "publish", "govern", "POST /records/{record_id}/publish", takes.OfRecord, AnyRecord, command="publish", **_DECIDING
+    ),
+    _operation(
+        "archive",
+        "govern",
+        "POST /records/{record_id}/archive",
+        takes.Archive,
+        AnyRecord,
+        tool="archive",
+        command="archive",
+        **_DECIDING,
+    ),
+    _operation(
+        "supersede", "govern", "POST /records/{old_id}/supersede", takes.Supersede, AnyRecord, command="supersede", **_DECIDING
+    ),
+    _operation("consolidate", "govern", "POST /consolidate", takes.Consolidate, Consolidation, command="consolidate"),
+    _operation("rollback", "govern", "POST /rollback", takes.Rollback, Decision, command="rollback", **_DECIDING),
+    _operation("undo", "govern", "POST /decisions/{decision_id}/undo", takes.Undo, Decision, command="undo", **_DECIDING),
+    # taking away, and looking after it
+    _operation("forget", "admin", "POST /forget", takes.Forget, Forgotten, command="forget", signs="by", destructive=True),
+    _operation("cleanup", "admin", "POST /cleanup", takes.Cleanup, CleanedUp, command="cleanup", signs="by", destructive=True),
+    _operation("compress", "admin", "POST /compress", takes.Compress, Compressed, command="compress", signs="by"),
+    _operation("compact", "admin", "POST /compact", takes.Nothing, Compacted, command="compact", destructive=True),
+    _operation("load", "admin", "POST /import", takes.Load, Loaded, do=_streamed, command="load", signs="by", streams="in"),
+    _operation("backup", "admin", "GET /backup", takes.Nothing, bytes, do=_streamed, command="backup", streams="out"),
+    _operation("doctor", "admin", "GET /doctor", takes.Nothing, Diagnosis, command="doctor"),
+    _operation("rebuild", "admin", "POST /rebuild", takes.Nothing, int, command="rebuild"),
+    _operation("reembed", "admin", "POST /reembed", takes.Nothing, int, command="reembed"),
+    _operation("sync", "admin", "POST /sync", takes.Nothing, Synced, command="sync"),
+)
+
+OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType({operation.name: operation for operation in _ALL})
+_READING: Final = frozenset(each.name for each in _ALL if each.scope == "read") | {"doctor", "backup"}
+
+HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "close": "ends the caller's own memory",
+        "browse": "pages do the same for callers elsewhere",
+        "keep": "add does the same and gives the id",
+        "keep_many": "add_many does the same and gives the ids",
+        "record_many": "several of one kind from the caller's own files: elsewhere add_many takes several records",
+        "take_in": "brings records with authors of their own: import does that for an administrator",
+        "trajectory": "a block of the caller's own code; what it records goes through record_trajectory",
+        "episode": "a block of the caller's own code; what it records goes through record_episode",
+        "now": "the memory's own clock",
+        "once": "is what an idempotency key does",
+        "projects": "is of no project: each surface lists those that the caller reaches",
+        "place_of": "tells where a file of this machine would be",
+        "restore": "puts a file of this machine in the memory's place while nobody asks it anything",
+        "merge": "opens another memory of this machine; import takes in what another exported",
+        "make_tree": "makes files beside the memory's own",
+        "check_stale": "looks at a checkout, which is where the caller is and not where the memory is",
+        "record_tests": "reads the files that tests are about, in the caller's checkout",
+        "publish_tested": "is asked by a git hook of the caller's checkout",
+        "tokens": "whoever could make tokens from outside could make itself stronger ones",
+        "fix_history": "the tables of the file itself",
+        "tree": "the files beside the memory",
+        "location": "a path of this machine",
+    }
+)
+"""What `Memory` offers to its own process alone, and why."""
