@@ -15,7 +15,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hardwon
-from command_line import COMMANDS, EXAMPLES, PAGE, answered, at_once, hardwon_does, keys_of, on_a_terminal, section_of, settle
+import legacy_fixes
+from command_line import (
+    COMMANDS,
+    EXAMPLES,
+    PAGE,
+    answered,
+    at_once,
+    hardwon_does,
+    keys_of,
+    keys_told_of,
+    on_a_terminal,
+    section_of,
+    settle,
+)
 from hardwon import Memory
 from hardwon.doors.fixes import AIMemory
 from hardwon.serve.terminal import size_text
@@ -338,6 +351,8 @@ def test_the_examples_of_the_help_work() -> None:
         memory.verify(ids["publish"], "compiler")
         newer = memory.record_fact("Port 82 is shut.", "observation").id
     subprocess.run(["git", "init", "-q"], check=True)
+    Path("old").mkdir()
+    legacy_fixes.make(Path("old/ai_memory.db"), [{}])
     for name, value in JSON_FILES.items():
         Path(name).write_text(json.dumps(value))
     AIMemory("AIMemory").record_fix_attempt({"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0)
@@ -347,6 +362,8 @@ def test_the_examples_of_the_help_work() -> None:
                 said = example.replace(ID_IN_EXAMPLES, ids[command]).replace(ANOTHER_ID_IN_EXAMPLES, newer)
                 done = at_once(*shlex.split(said)[1:])
                 assert done.exit_code == 0, f"{example}: {done.output}"
+                if "--json" in example:
+                    assert keys_of(json.loads(done.stdout)) <= keys_told_of(command), example
                 ran.append(command)
     assert set(ran) == set(COMMANDS)
 
@@ -374,9 +391,8 @@ def test_every_key_of_the_json_is_documented(command: str) -> None:
     at_once("generate", "60", "--output", "set.json")
     name, *rest = command.split()
     found = answered(name, *rest)
-    documented = set(re.findall(r"`(\w+)`", section_of(name).partition("JSON")[2]))
     assert keys_of(found)
-    assert keys_of(found) <= documented
+    assert keys_of(found) <= keys_told_of(name)
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

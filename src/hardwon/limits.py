@@ -934,6 +934,11 @@ CLIENT_WAIT_S_MAX: Final = 10.0
 CLIENT_ANSWER_BYTES_MAX: Final = 256 * MIB
 """What a client reads of one answer: a page of the largest records fits in, and an endless one does not fill the memory."""
 
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+SETTINGS_BYTES_MAX: Final = 16 * KIB
+"""A file of settings: three keys and as many comments as anybody writes. One may come with a checkout."""
+
 # --- what a model is told through MCP -------------------------------------------------------------------------------
 
 TOOL_RESULT_CHARS_MAX: Final = 40_000

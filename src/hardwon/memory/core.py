@@ -106,6 +106,11 @@ class Core:
         """The file of the memory that `Memory(location)` opens, or would make."""
         return place.find(location, current_folder()).path
 
+    @classmethod
+    def project_of(cls, location: str | Path | None = None) -> str:
+        """The project that `Memory(location)` works in, where none is named."""
+        return place.find(location, current_folder()).project
+
     @property
     def location(self) -> str:
         """The file that holds the memory."""

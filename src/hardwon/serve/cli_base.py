@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -23,7 +24,11 @@ from typer.core import TyperCommand, TyperGroup
 from hardwon.errors import HardwonError
 from hardwon.memory import Memory
 from hardwon.model import Record
+from hardwon.serve.settings import Settings
 from hardwon.serve.terminal import Line, Look, shown, visible
+
+if TYPE_CHECKING:
+    from hardwon.outside.embedders import Embedder
 
 FAILED: Final = 1
 READER_LEFT: Final = 141
@@ -59,6 +64,9 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
     "fix-history": "cli_fix_history",
     "hooks": "cli_hooks",
+    "config": "cli_settings",
+    **dict.fromkeys(("merge", "adopt"), "cli_moving"),
+    **dict.fromkeys(("consolidate", "rollback", "reembed"), "cli_knowledge"),
     "mcp": "cli_mcp",
 }
 """Commands whose module is imported when somebody asks for one of them."""
@@ -106,6 +114,10 @@ class _Commands(TyperGroup):
         super().__init__(**given)
         self.commands = _ByName()  # type: ignore[assignment]  # nothing is added to it later
 
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # what it overrides has it
+        """The names alone: completing one of them must not build all."""
+        return list(self.commands)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # what it overrides has it
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in GROUPS}
         widest = max(map(len, self.commands))
@@ -126,9 +138,9 @@ class _Commands(TyperGroup):
             fail(f"{about}{error.strerror or error}")
 
 
-def new_app(**options: Any) -> typer.Typer:
+def new_app(*, no_args_is_help: bool = True, **options: Any) -> typer.Typer:
     return typer.Typer(
-        no_args_is_help=True,
+        no_args_is_help=no_args_is_help,
         rich_markup_mode=None,  # its boxes take rich, which takes longer than most commands
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -206,20 +218,33 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The memory and the project that the command line, or the environment, names."""
+class Given:
+    """What the options before the command say."""
 
     memory: str | None
     project: str | None
 
-    def open(self, *, to_read: bool = False) -> Memory:
+    @cached_property
+    def settings(self) -> Settings:
+        """Read when a command needs them: what is wrong with a file must not keep anybody from the others."""
+        return Settings.read({"memory": self.memory, "project": self.project})
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The memory and the project that the settings name."""
+
+    memory: str | None
+    project: str | None
+
+    def open(self, *, to_read: bool = False, embedder: "Embedder | None" = None) -> Memory:
         """A command that only reads does not make a memory where somebody mistyped its name."""
         if to_read and not self.may_exist():
             fail(
-                f"there is no memory at {self.memory}: check --memory (or HARDWON_MEMORY); hardwon init makes a new one, "
+                f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon init makes a new one, "
                 "hardwon sync --make-tree takes in a folder of memory files"
             )
-        return Memory(self.memory, self.project)
+        return Memory(self.memory, self.project, embedder=embedder)
 
     def may_exist(self) -> bool:
         """False where a name was given and nothing is there."""
@@ -235,9 +260,25 @@ def _is_memory(location: str) -> bool:
 
 
 def chosen(ctx: typer.Context) -> Chosen:
-    found = ctx.find_object(Chosen)
+    settings = settings_of(ctx)
+    return Chosen(settings.memory.value, settings.project.value)
+
+
+def author_of(ctx: typer.Context, given: str | None) -> str | None:
+    """Who writes: as the command's own option says, else as the settings do."""
+    return settings_of(ctx).author.value if given is None else given
+
+
+def signed(ctx: typer.Context, envelope: Mapping[str, Any]) -> dict[str, Any]:
+    """An envelope with its author: the one that it names, else the one that the settings do."""
+    author = author_of(ctx, envelope.get("author"))
+    return {**envelope, "author": author} if author is not None else dict(envelope)
+
+
+def settings_of(ctx: typer.Context) -> Settings:
+    found = ctx.find_object(Given)
     assert found is not None  # noqa: S101  # for type checkers: the options before the command set it
-    return found
+    return found.settings
 
 
 # --- writing, asking, failing -----------------------------------------------------------------------------------------

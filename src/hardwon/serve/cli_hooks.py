@@ -22,7 +22,7 @@ from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.outside import claude_code, git_hooks
 from hardwon.outside.git import Repository, last_commit, repository_root
-from hardwon.serve.cli_base import CARE, Json, add_app, chosen, complain, epilog_of, new_app, write, write_json
+from hardwon.serve.cli_base import CARE, Json, add_app, chosen, complain, inner_command, new_app, settings_of, write, write_json
 from hardwon.serve.terminal import visible
 
 if TYPE_CHECKING:
@@ -53,10 +53,32 @@ hooks: Final = new_app(
     help="Hooks of git and of Claude Code: the memory is asked and told without anybody having to remember it.",
     add_completion=False,
 )
-add_app("hooks", CARE, hooks)
+add_app(
+    "hooks",
+    CARE,
+    hooks,
+    more="""`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
+    what led to it, as [feedback.md](feedback.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks
+    remove` takes it away. Each takes `git` as an argument, which is also what it means without one.
+
+    A hook that is there already is kept as `post-commit.before-hardwon`, called first, and gets its name back on removal;
+    its exit code is the hook's. `core.hooksPath` and linked worktrees are followed. Where the user's or the system's
+    configuration names the folder, it serves other repositories too: that takes `--shared`. `--memory` and `--project`
+    before `hooks install` are what the hook will use. The hook calls `hardwon hooks run post-commit`, by the command on the
+    `PATH` or else by the Python that installed it, and is silent where neither is there any more.
+
+    `hardwon hooks install claude-code` sets up Claude Code's hooks instead, `status` and `remove` take the same word:
+    [hooks.md](hooks.md) says what they do. `--local` and `--user` choose another settings file than the project's,
+    `--ask-blocked`, `--deny-blocked`, `--make-memory` and `--budget` are how the hooks will behave, `--dry-run` prints the
+    file.""",
+)
+
+_ANSWERS: Final = """`hooks`, a list of `name`, `path`, `state` (`installed`, `absent`, or `other`: somebody else's); of git
+    `chained` (an earlier hook is kept beside it), `edited` (somebody changed ours: it is left alone until that is undone); of
+    Claude Code, where `name` is the event, `command` (what is called) and `found` (whether that is there)."""
 
 
-@hooks.command(epilog=epilog_of(["hardwon hooks install", "hardwon hooks install claude-code --local --make-memory"]))
+@inner_command(hooks, "hardwon hooks install", "hardwon hooks install claude-code --local --make-memory", answers=_ANSWERS)
 def install(
     ctx: typer.Context,
     into: Into = Target.GIT,
@@ -94,7 +116,7 @@ def install(
     _note_on_others(path, "where both apply, everything is recorded twice: also installed in")
 
 
-@hooks.command(epilog=epilog_of(["hardwon hooks remove", "hardwon hooks remove claude-code --local"]))
+@inner_command(hooks, "hardwon hooks remove", "hardwon hooks remove claude-code --local", answers=_ANSWERS)
 def remove(into: Into = Target.GIT, local: Local = False, user: User = False, as_json: Json = False) -> None:
     """Remove them, and put back what was there before."""
     if into is Target.GIT:
@@ -107,7 +129,7 @@ def remove(into: Into = Target.GIT, local: Local = False, user: User = False, as
     _note_on_others(path, "still installed in")
 
 
-@hooks.command(epilog=epilog_of(["hardwon hooks status --json", "hardwon hooks status claude-code"]))
+@inner_command(hooks, "hardwon hooks status --json", "hardwon hooks status claude-code", answers=_ANSWERS)
 def status(into: Into = Target.GIT, local: Local = False, user: User = False, as_json: Json = False) -> None:
     """Say which are installed; of Claude Code's, in which of its settings files."""
     if into is Target.GIT:
@@ -118,7 +140,7 @@ def status(into: Into = Target.GIT, local: Local = False, user: User = False, as
     _tell_claude_code([claude_code.settings_file(scope, _root()) for scope in scopes], as_json)
 
 
-@hooks.command(hidden=True, epilog=epilog_of(["hardwon hooks run post-commit"]))
+@inner_command(hooks, "hardwon hooks run post-commit", hidden=True)
 def run(
     ctx: typer.Context,
     name: str,
@@ -173,8 +195,8 @@ def _publish(ctx: typer.Context) -> None:
 
 
 def _options(ctx: typer.Context) -> list[str]:
-    """The memory and project that a hook is installed for, where somebody names them."""
-    memory, project = astuple(chosen(ctx))
+    """The memory and project that a hook is installed for, where somebody names them. Files of settings it reads itself."""
+    memory, project = (each.value if each.origin in ("option", "environment") else None for each in list(settings_of(ctx))[:2])
     return [
         *(["--memory", memory if "://" in memory else str(Path(memory).expanduser().absolute())] if memory else []),
         *(["--project", project] if project else []),

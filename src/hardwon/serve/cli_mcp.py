@@ -5,7 +5,6 @@ Annotations are not postponed here: typer would have to evaluate each of them tw
 
 import shutil
 import sys
-from dataclasses import astuple
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -15,7 +14,19 @@ import typer
 from hardwon.errors import MissingExtraError
 from hardwon.govern.access import SCOPES
 from hardwon.serve import mcp_clients
-from hardwon.serve.cli_base import CARE, Json, add_app, chosen, complain, epilog_of, write_json, write_text
+from hardwon.serve.cli_base import (
+    CARE,
+    Json,
+    add_app,
+    chosen,
+    complain,
+    epilog_of,
+    inner_command,
+    new_app,
+    settings_of,
+    write_json,
+    write_text,
+)
 from hardwon.tokens import author_name
 
 
@@ -50,17 +61,26 @@ Write = Annotated[bool, typer.Option("--write", help="Change the client's file i
 User = Annotated[bool, typer.Option("--user", help="For all projects, where the client also has a file in each.")]
 Name = Annotated[str, typer.Option(help="What the client calls the server.", metavar="NAME")]
 
-mcp: Final = typer.Typer(
+mcp: Final = new_app(
     name="mcp",
     help="Serve the memory to an MCP client over standard input and output; or tell a client to start it.",
     epilog=epilog_of(["hardwon mcp", "hardwon mcp --scope read --author ci", "hardwon mcp install claude-code --write"]),
+    no_args_is_help=False,
     invoke_without_command=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-add_app("mcp", CARE, mcp)
+add_app(
+    "mcp",
+    CARE,
+    mcp,
+    more="""[mcp.md](mcp.md) says what a client gets. Without a further word it serves, until the client closes its end, or SIGTERM
+    (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
+
+    `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
+    stand before `install`. With `--write` it goes into the client's file: other entries stay, a file that is not plain JSON
+    is left alone, and the file is replaced whole or not at all. The file is the project's where the client has one there;
+    `--user` means the user's own. Codex keeps TOML, which is printed and never written.""",
+)
 
 
 @mcp.callback()
@@ -88,7 +108,13 @@ def _options(author: str | None, scope: str, btb: bool) -> list[str]:
     ]
 
 
-@mcp.command(epilog=epilog_of(["hardwon mcp install claude-code", "hardwon mcp install cursor --write"]))
+@inner_command(
+    mcp,
+    "hardwon mcp install claude-code",
+    "hardwon mcp install cursor --write",
+    answers="""`client`, `file`, `command` (its words), `written` (whether the file was changed), `config` (what belongs in
+    it).""",
+)
 def install(
     ctx: typer.Context, client: Which, save: Write = False, user: User = False, name: Name = "hardwon", as_json: Json = False
 ) -> None:
@@ -109,7 +135,7 @@ def install(
         complain("; ".join([f"this belongs in {path}", *ways]))
 
 
-@mcp.command(epilog=epilog_of(["hardwon mcp remove cursor --write"]))
+@inner_command(mcp, "hardwon mcp remove cursor --write", answers="`client`, `file`, `removed` (whether the file was changed).")
 def remove(client: Which, save: Write = False, user: User = False, name: Name = "hardwon", as_json: Json = False) -> None:
     """Take it out of a client's file again; without --write, say where it would be."""
     known = mcp_clients.CLIENTS[client]
@@ -132,6 +158,7 @@ def _program(*, shared: bool) -> list[str]:
 
 
 def _memory(ctx: typer.Context) -> list[str]:
-    memory, project = astuple(chosen(ctx))
+    """The memory and project that it is installed for, where somebody names them. Files of settings it reads itself."""
+    memory, project = (each.value if each.origin in ("option", "environment") else None for each in list(settings_of(ctx))[:2])
     where = memory if not memory or "://" in memory else str(Path(memory).expanduser().absolute())
     return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]

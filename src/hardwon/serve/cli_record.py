@@ -14,6 +14,7 @@ from hardwon.serve.cli_base import (
     inner_command,
     new_app,
     record_json,
+    signed,
     write,
     write_json,
 )
@@ -184,7 +185,7 @@ def _record(ctx: typer.Context, kind: Kind, given: Options, argument: str | None
     """`argument` is the text before the options: where it is `-`, JSON is read, as with `--from-json -`."""
     if argument == STDIN and from_json not in (None, STDIN):
         raise typer.BadParameter(f"- is standard input, and {from_json} another file: name one of them")
-    said = {name: value for name, value in given.items() if value not in (None, [])}
+    said = signed(ctx, {name: value for name, value in given.items() if value not in (None, [])})
     file = STDIN if argument == STDIN else from_json
     objects = [said] if file is None else [said | each for each in objects_of(file)]
     with chosen(ctx).open() as memory:

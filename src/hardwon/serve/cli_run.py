@@ -15,7 +15,7 @@ import typer
 
 from hardwon import limits
 from hardwon.memory import Memory
-from hardwon.serve.cli_base import RECORDING, chosen, command
+from hardwon.serve.cli_base import RECORDING, author_of, chosen, command
 from hardwon.serve.terminal import visible
 
 T = TypeVar("T")
@@ -28,6 +28,11 @@ _BLOCKED: Final = 1
     "hardwon run -- python3 -c 'print(6 * 7)'",
     'hardwon run --task "the parser reads dates" -- python3 -m compileall -q .',
     settings={"allow_interspersed_args": False},  # what comes after the command is the command's
+    more="""It says so on standard error; [run.md](run.md) tells all of it. Everything after `--` is the command's.
+    `--stop-if-blocked` does not run what failed the same way twice and has not worked since.
+
+    Its exit code is the command's: 128 and the signal's number where one killed it, 127 where there is no such command, 126
+    where it cannot be executed. It prints no JSON: the output is the command's.""",
 )
 def run(
     ctx: typer.Context,
@@ -49,6 +54,7 @@ def run(
 
     if not words[0].strip():
         raise typer.BadParameter("it is empty", param_hint="COMMAND")
+    author = author_of(ctx, author)
     attempts.check(task, author, tag or ())
     line = attempts.command_line(words, _folder())
     session = attempts.Session.of(os.environ)
