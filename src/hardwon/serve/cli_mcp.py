@@ -56,7 +56,7 @@ Author = Annotated[
 ]
 Allowed = Annotated[Scope, typer.Option(help="How far the client may go.")]
 Btb = Annotated[bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")]
-Which = Annotated[ClientName, typer.Argument(help="The client.", show_default=False)]
+Which = Annotated[ClientName, typer.Argument(help=f"The client: {', '.join(ClientName)}.", show_default=False)]
 Write = Annotated[bool, typer.Option("--write", help="Change the client's file instead of printing it.")]
 User = Annotated[bool, typer.Option("--user", help="For all projects, where the client also has a file in each.")]
 Name = Annotated[str, typer.Option(help="What the client calls the server.", metavar="NAME")]
@@ -73,8 +73,8 @@ add_app(
     "mcp",
     CARE,
     mcp,
-    more="""[mcp.md](mcp.md) says what a client gets. Without a further word it serves, until the client closes its end, or SIGTERM
-    (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
+    more="""[mcp.md](mcp.md) says what a client gets. Without a further word it serves, until the client closes its end, or
+    SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
 
     `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
     stand before `install`. With `--write` it goes into the client's file: other entries stay, a file that is not plain JSON
