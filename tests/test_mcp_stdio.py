@@ -11,7 +11,8 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,15 @@ def brain(tmp_path: Path) -> Path:
     return tmp_path / "brain"
 
 
+@asynccontextmanager
+async def in_this_process(brain: Path, scope: access.Scope = "write") -> AsyncIterator[Client]:
+    """A client of a server without a process of its own, which takes a second to start."""
+    gate = Gate(lambda project: Memory(brain, project), None)
+    async with Client(make_server(lambda _: Visitor(gate, Caller("tester", scope), "default"))) as client:
+        yield client
+    gate.close()
+
+
 # --- everything there is ----------------------------------------------------------------------------------------------
 
 
@@ -76,6 +86,7 @@ def test_every_tool_resource_and_prompt_answers(brain: Path, mode: str, tmp_path
             assert client.server_info.name == "hardwon"
             answers = await call_every_tool(client, record_id)
             assert list(answers) == list(TOOLS)
+            assert answers["remember"].structured_content["metadata"]["source"]["author"] == "tester"  # as it introduces itself
             context = answers["context"].structured_content
             assert text_of(answers["context"]) == context["text"]
             assert context["text"].startswith("<hardwon-memory ")
@@ -109,7 +120,7 @@ def test_the_page_about_it_names_everything_there_is() -> None:
 
 def test_each_tool_tells_what_it_does_to_the_memory(brain: Path) -> None:
     async def work() -> None:
-        async with over_stdio(parameters(brain, "--scope", "admin")) as client:
+        async with in_this_process(brain, "admin") as client:
             listed = (await client.list_tools()).tools
         assert [tool.name for tool in listed] == list(TOOLS)
         for tool in listed:
@@ -273,7 +284,7 @@ def test_recalled_text_stays_inside_its_fence(brain: Path) -> None:
         memory.remember(hostile, "failure", "code_interpreter", error_type="runtime")
 
     async def work() -> None:
-        async with over_stdio(parameters(brain)) as client:
+        async with in_this_process(brain) as client:
             for name, arguments in (
                 ("recall", {"query": "instructions"}),
                 ("reflect", {}),
@@ -291,16 +302,6 @@ def test_recalled_text_stays_inside_its_fence(brain: Path) -> None:
 # --- who asks, and how often ------------------------------------------------------------------------------------------
 
 
-def test_the_author_is_the_client_unless_somebody_else_is_named(brain: Path) -> None:
-    async def author(mode: str, *options: str) -> str:
-        async with over_stdio(parameters(brain, *options), mode, name="my client") as client:
-            answer = await client.call_tool("remember", dict(FAILURE))
-            return str(answer.structured_content["metadata"]["source"]["author"])
-
-    assert {run(partial(author, mode)) for mode in MODES} == {"my client"}
-    assert run(partial(author, MODES[0], "--author", "nightly")) == "nightly"
-
-
 def test_a_client_cannot_be_somebody_who_is_believed_for_their_name() -> None:
     assert client_name("  Claude \x1b[2J\n Code ") == "Claude [2J Code"
     assert len(client_name("x" * 10_000)) == limits.NAME_CHARS_MAX
@@ -309,7 +310,7 @@ def test_a_client_cannot_be_somebody_who_is_believed_for_their_name() -> None:
 
 def test_a_write_under_a_key_is_carried_out_once(brain: Path) -> None:
     async def work() -> None:
-        async with over_stdio(parameters(brain)) as client:
+        async with in_this_process(brain) as client:
             meta: Any = {IDEMPOTENCY_KEY: "one"}
             first = await client.call_tool("remember", dict(FAILURE), meta=meta)
             again = await client.call_tool("remember", dict(FAILURE), meta=meta)
@@ -323,14 +324,15 @@ def test_a_write_under_a_key_is_carried_out_once(brain: Path) -> None:
         assert memory.stats().records == 1
 
 
-def test_what_is_recorded_knows_its_checkout(tmp_path: Path) -> None:
+def test_what_is_recorded_knows_its_author_and_its_checkout(tmp_path: Path) -> None:
     root = new_repository(tmp_path / "work")
     at = git(root, "rev-parse", "HEAD")
 
     async def work() -> None:
-        async with over_stdio(parameters(tmp_path / "brain", folder=root)) as client:
+        async with over_stdio(parameters(tmp_path / "brain", "--author", "nightly", folder=root)) as client:
             kept = await client.call_tool("remember", dict(FAILURE))
             assert kept.structured_content["metadata"]["context"]["git_commit"] == at
+            assert kept.structured_content["metadata"]["source"]["author"] == "nightly"
 
     run(work)
 
@@ -405,12 +407,6 @@ class Raw:
         return self.process.returncode, out, errors
 
 
-def test_it_ends_when_the_client_closes_its_end(brain: Path) -> None:
-    server = Raw(brain)
-    assert server.remember("one", "1")
-    assert server.end() == (0, b"", b"")
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_it_ends_on_a_signal(brain: Path, number: signal.Signals, code: int) -> None:
     server = Raw(brain)
@@ -420,7 +416,7 @@ def test_it_ends_on_a_signal(brain: Path, number: signal.Signals, code: int) -> 
     assert server.end() == (code, b"", b"")
 
 
-def test_what_is_no_message_does_not_end_it(brain: Path) -> None:
+def test_what_is_no_message_does_not_end_it_and_the_end_of_the_input_does(brain: Path) -> None:
     server = Raw(brain)
     for line in ("not JSON", "[]", "{}", "\x00\xff", "[" * 100_000, '{"jsonrpc": "2.0", "id": 1}'):
         server.send(line)
