@@ -145,3 +145,19 @@ def test_what_cannot_be_restored_is_refused_and_the_memory_stays(memory: Memory,
             Memory.restore(tmp_path / name, tmp_path / "brain")
     assert memory.get(record.id) == record
     assert sorted(file.name for file in (tmp_path / "brain").iterdir() if "-" not in file.name) == ["memory.db"]
+
+
+def test_a_backup_that_is_opened_as_it_is_stays_as_it_is_until_somebody_writes(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain") as memory:
+        memory.remember("Retry after a minute.", "learning", insight_type="fact")
+        memory.backup(tmp_path / "copy.db")
+    before = (tmp_path / "copy.db").read_bytes()
+    with Memory(tmp_path / "copy.db", busy_timeout_ms=2_000) as copy:
+        assert copy.recall("retry")
+    assert (tmp_path / "copy.db").read_bytes() == before
+    with Memory(tmp_path / "copy.db", busy_timeout_ms=2_000) as copy, Memory(tmp_path / "copy.db") as beside:
+        assert beside.stats().records == 1
+        copy.remember("Never retry.", "learning", insight_type="fact")
+        beside.remember("Ask first.", "learning", insight_type="fact")
+        assert copy.stats().records == beside.stats().records == 3
+        assert copy.doctor().ok

@@ -140,9 +140,10 @@ class SqliteStore(Store):
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
             inspect_before_opening(path, busy_timeout_ms)
-        self._presence = presence.hold(path)
         self._pool = Pool(str(path), lambda: connect(path, bytes_max, busy_timeout_ms))
         with self._reading() as connection:
+            self._has_log = connection.pragma("journal_mode") == "wal"
+            self._presence = presence.hold(path) if self._has_log else None
             if connection.pragma("user_version") < SCHEMA_VERSION:
                 migrate(connection)
             self._warn_when_nearly_full(connection)
@@ -165,6 +166,12 @@ class SqliteStore(Store):
 
     def write(self) -> AbstractContextManager[Writer]:
         return _WriteTransaction(self)
+
+    def _begin_log(self, connection: apsw.Connection) -> None:
+        """Of a backup that was opened as it is: it stays one file, byte for byte, until somebody writes to it."""
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        self._presence = presence.hold(self._path)
+        self._has_log = True
 
     def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
         self._writes += 1
@@ -633,6 +640,8 @@ class _WriteTransaction:
                 raise BusyError(f"another thread of this process was writing to {self._store._path} for too long; try again")
             with self._errors:
                 self._connection = self._store._pool.borrow()
+                if not self._store._has_log:
+                    self._store._begin_log(self._connection)
                 self._connection.execute("BEGIN IMMEDIATE")
             self._writer = SqliteWriter(self._connection)
             return self._writer
