@@ -36,9 +36,10 @@ SEEING: Final = "See what is there"
 FIXES: Final = "Fixes"
 TRUST: Final = "Trust"
 DATA_SETS: Final = "Data sets"
+SERVING: Final = "Serve others"
 CARE: Final = "Care"
 OLDER_SCRIPTS: Final = "For scripts written for memory.sh"
-GROUPS: Final = (RECORDING, SEEING, FIXES, TRUST, DATA_SETS, CARE, OLDER_SCRIPTS)
+GROUPS: Final = (RECORDING, SEEING, FIXES, TRUST, DATA_SETS, SERVING, CARE, OLDER_SCRIPTS)
 
 _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("model", "recent", "successful", "patterns"), "cli_fixes"),
@@ -48,6 +49,8 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
     "fix-history": "cli_fix_history",
     "hooks": "cli_hooks",
+    "serve": "cli_serve",
+    "tokens": "cli_tokens",
 }
 """Commands whose module is imported when somebody asks for one of them."""
 
