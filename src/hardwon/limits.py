@@ -898,7 +898,7 @@ SERVE_THREADS: Final = 16
 REQUESTS_AT_ONCE_MAX: Final = 256
 """Requests that a server has taken on at a time, bodies that are still coming included. Whoever comes then is told to wait."""
 
-CONNECTIONS_MAX: Final = 1_000
+SERVED_CONNECTIONS_MAX: Final = 1_000
 """Connections that are open at a time: below what systems allow a process, so that the memory's own files can be opened."""
 
 BODY_BYTES_MAX: Final = 4 * RECORD_BYTES_MAX
@@ -920,7 +920,8 @@ BODY_S: Final = 20.0
 """How long any body may take, however small, before BODY_BYTES_PER_S_MIN counts."""
 
 BODY_BYTES_PER_S_MIN: Final = 64 * KIB
-"""How fast a longer body must come on average: a poor telephone line. Otherwise a few senders could occupy a server for hours."""
+"""How fast a longer body must come on average: a poor telephone line. Otherwise a few senders could
+occupy a server for hours."""
 
 HEADERS_S_MAX: Final = 10.0
 """How long a connection may be open, or open again, before the headers of a request are complete."""
@@ -947,4 +948,5 @@ PROBLEMS_SHOWN_MAX: Final = 20
 """Problems of one input that an answer lists: a screen."""
 
 METRICS_COUNTED_S: Final = 60.0
-"""How long the number of a project's records is believed. To count a million takes half a second; metrics are asked for often."""
+"""How long the number of a project's records is believed. To count a million takes half a second, and metrics
+are asked for often."""

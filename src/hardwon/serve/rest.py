@@ -27,7 +27,7 @@ from hardwon.serve.rest_input import from_body, from_query
 from hardwon.serve.rest_metrics import MEDIA_TYPE as METRICS_TYPE
 from hardwon.serve.rest_metrics import Metrics
 from hardwon.serve.rest_openapi import API, IDEMPOTENCY_KEY, METRICS, PROJECTS, READINESS, path_of, written
-from hardwon.serve.rest_problems import NOT_FOUND, WRONG_MEDIA_TYPE, WRONG_METHOD, Refused
+from hardwon.serve.rest_problems import NOT_FOUND, WRONG_MEDIA_TYPE, WRONG_METHOD, RefusedError
 from hardwon.serve.rest_settings import Settings
 from hardwon.serve.shapes import json_bytes
 
@@ -101,8 +101,8 @@ def _add(app: FastAPI, path: str, name: str, endpoint: Endpoint, method: str = "
 async def _no_such_place(request: Request, error: Exception) -> Response:
     """Raised again as ours: the guard answers everything that goes wrong."""
     if isinstance(error, HTTPException) and error.status_code == WRONG_METHOD.status:
-        raise Refused(WRONG_METHOD, f"{request.method} is not done there", error.headers)
-    raise Refused(NOT_FOUND, f"nothing is at this address: {API}/openapi.json tells what is where")
+        raise RefusedError(WRONG_METHOD, f"{request.method} is not done there", error.headers)
+    raise RefusedError(NOT_FOUND, f"nothing is at this address: {API}/openapi.json tells what is where")
 
 
 async def _alive(_: Request) -> Response:
@@ -212,7 +212,7 @@ def _check_media_type(request: Request, wanted: str) -> None:
     """A page of another site can send a form or a plain text unasked; it cannot send these."""
     given, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     if given.strip() != wanted or parameters.strip().replace('"', "") not in ("", "charset=utf-8"):
-        raise Refused(WRONG_MEDIA_TYPE, f"send Content-Type: {wanted}, in UTF-8")
+        raise RefusedError(WRONG_MEDIA_TYPE, f"send Content-Type: {wanted}, in UTF-8")
 
 
 def _check_no_query(request: Request) -> None:

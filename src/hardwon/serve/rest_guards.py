@@ -25,7 +25,7 @@ from hardwon.serve.rest_problems import (
     NOT_FOUND,
     TOO_LARGE,
     TOO_SLOW,
-    Refused,
+    RefusedError,
     answer_to,
 )
 from hardwon.serve.rest_settings import Settings
@@ -110,21 +110,22 @@ class Guard:
         self._check_host_and_origin(scope)
         if scope["path"] != LIVENESS:
             if self._under_way > limits.REQUESTS_AT_ONCE_MAX:
-                raise Refused(BUSY, "too much is under way: try again", {"Retry-After": str(limits.RETRY_AFTER_S)})
+                raise RefusedError(BUSY, "too much is under way: try again", {"Retry-After": str(limits.RETRY_AFTER_S)})
             caller = await self._workers.run(self._gate.admit, _secret(scope))
             scope.setdefault("state", {})["caller"] = caller
         scope[BODY] = body
         if any(scope["path"] == path or scope["path"].startswith(path + "/") for path in self._mounted):
             await self._app(scope, await body.whole(), sending)
         else:
-            await self._app({**scope, "path": _routed(scope)}, body, sending)
+            scope["path"] = _routed(scope)
+            await self._app(scope, body, sending)
 
     def _check_host_and_origin(self, scope: Scope) -> None:
         hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
         if len(hosts) != 1 or not self._settings.knows_host(hosts[0]):
-            raise Refused(FOREIGN_HOST, "call the server by its own name, or start it with --allow-host")
+            raise RefusedError(FOREIGN_HOST, "call the server by its own name, or start it with --allow-host")
         if origins and not (len(origins) == 1 and self._settings.knows_origin(origins[0], hosts[0])):
-            raise Refused(FOREIGN_ORIGIN, "pages of this origin may not ask; --allow-origin lets one in")
+            raise RefusedError(FOREIGN_ORIGIN, "pages of this origin may not ask; --allow-origin lets one in")
 
 
 class Body:
@@ -155,7 +156,7 @@ class Body:
             async with asyncio.timeout(min(limits.BODY_WAIT_S, max(left_s, 0.0))):
                 message = await self._receive()
         except TimeoutError:
-            raise Refused(TOO_SLOW, f"{self._bytes} bytes of the body came, and then too little") from None
+            raise RefusedError(TOO_SLOW, f"{self._bytes} bytes of the body came, and then too little") from None
         self._bytes += len(message.get("body", b""))
         self.is_over = not message.get("more_body", False)
         if self._bytes > self._bytes_max:
@@ -188,8 +189,8 @@ class Body:
         except TimeoutError:
             pass
 
-    def _too_large(self) -> Refused:
-        return Refused(TOO_LARGE, f"a body has at most {self._bytes_max} bytes here")
+    def _too_large(self) -> RefusedError:
+        return RefusedError(TOO_LARGE, f"a body has at most {self._bytes_max} bytes here")
 
 
 class _Sending:
@@ -245,4 +246,4 @@ def _routed(scope: Scope) -> str:
     try:
         return unquote(kept, errors="strict")
     except UnicodeDecodeError:
-        raise Refused(NOT_FOUND, "an address is in UTF-8") from None
+        raise RefusedError(NOT_FOUND, "an address is in UTF-8") from None

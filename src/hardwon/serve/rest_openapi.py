@@ -249,8 +249,8 @@ def _about(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(name: str, schema: dict[str, Any], place: str, required: bool) -> dict[str, Any]:
-    told = {"name": name, "in": place, "required": required, "schema": _without_null(schema)}
-    inner = told["schema"]
+    inner = _without_null(schema)
+    told: dict[str, Any] = {"name": name, "in": place, "required": required, "schema": inner}
     if "description" in inner:
         told["description"] = inner.pop("description")
     if inner.get("examples"):

@@ -100,7 +100,7 @@ _SORT_OF: Final[tuple[tuple[type[HardwonError], Sort], ...]] = (
 _UNTOLD: Final = "what happened is in the server's log"
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A request that gets no further; `sort` says why."""
 
     def __init__(self, sort: Sort, detail: str, headers: Mapping[str, str] | None = None) -> None:
@@ -110,7 +110,7 @@ class Refused(Exception):
 
 def answer_to(error: Exception) -> Response:
     """What is answered where something was raised. What only the server's owner should know goes to the log."""
-    if isinstance(error, Refused):
+    if isinstance(error, RefusedError):
         return _answer(error.sort, error.detail, headers=error.headers)
     sort = next((sort for known, sort in _SORT_OF if isinstance(error, known)), INTERNAL)
     if isinstance(error, InvalidInputError):

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +48,8 @@ def bound(host: str, port: int) -> socket.socket:
     """A socket that listens to nobody yet, so that its port is known before anything is said of it."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        made = socket.socket(family, socket.SOCK_STREAM)
+        # With the protocol named, asyncio sends small answers at once instead of waiting for the last one's receipt.
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))
     except (OSError, OverflowError) as error:
@@ -77,7 +79,7 @@ def server_of(app: FastAPI, certificate: Certificate | None, ready: Callable[[],
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=limits.CONNECTIONS_MAX,
+        limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
         h11_max_incomplete_event_size=limits.HEADERS_BYTES_MAX,
@@ -113,8 +115,6 @@ def run(server: Server, listening: socket.socket) -> None:
 
 def _wait_for_threads(ends_at: float) -> None:
     """A thread that never ends would keep the process: it is cut off, which a memory survives as it does a power cut."""
-    import threading
-
     for thread in threading.enumerate():
         if thread.name.startswith("hardwon-serve"):
             thread.join(max(0.0, ends_at - time.monotonic()))
