@@ -65,10 +65,7 @@ def serve(
     certificate = rest_server.Certificate(tls_cert, tls_key) if tls_cert and tls_key else None
     _check_reach(host, is_loopback(host), certificate is not None, no_auth=no_auth, plain_http=plain_http)
     location, project = chosen(ctx).memory, chosen(ctx).project
-    with (
-        Memory(location, project, checkout=False) as memory,
-        closing(rest_server.bound(host, port)) as listening,
-    ):
+    with Memory(location, project, checkout=False) as memory, closing(rest_server.bound(host, port)) as listening:
         place = memory.location
         settings = Settings(
             host,

@@ -22,6 +22,7 @@ from hardwon.serve.rest_problems import (
     BUSY,
     FOREIGN_HOST,
     FOREIGN_ORIGIN,
+    HEADERS_TOO_LARGE,
     NOT_FOUND,
     TOO_LARGE,
     TOO_SLOW,
@@ -107,6 +108,8 @@ class Guard:
             self._metrics.ended(scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began)
 
     async def _pass(self, scope: Scope, body: Body, sending: _Sending) -> None:
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.HEADERS_BYTES_MAX:
+            raise RefusedError(HEADERS_TOO_LARGE, f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together")
         self._check_host_and_origin(scope)
         if scope["path"] != LIVENESS:
             if self._under_way > limits.REQUESTS_AT_ONCE_MAX:

@@ -18,6 +18,7 @@ from hardwon.serve.rest_problems import (
     FORBIDDEN,
     FOREIGN_HOST,
     FULL,
+    HEADERS_TOO_LARGE,
     INTERNAL,
     INVALID_INPUT,
     MEDIA_TYPE,
@@ -41,7 +42,7 @@ METRICS: Final = "/metrics"
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 
 _JSON: Final = "application/json"
-_EVERYWHERE: Final = (NOT_ADMITTED, FORBIDDEN, FOREIGN_HOST, TOO_MANY, INTERNAL, BUSY)
+_EVERYWHERE: Final = (NOT_ADMITTED, FORBIDDEN, FOREIGN_HOST, TOO_MANY, HEADERS_TOO_LARGE, INTERNAL, BUSY)
 _WITH_BODY: Final = (TOO_SLOW, TOO_LARGE, WRONG_MEDIA_TYPE)
 _ASKING_MODELS: Final = ("record_fact", "consolidate")
 _WAITING: Final = {TOO_MANY.status, BUSY.status}

@@ -60,6 +60,7 @@ WRONG_MEDIA_TYPE: Final = Sort(415, "wrong-media-type", "The body is of another 
 FOREIGN_HOST: Final = Sort(421, "foreign-host", "The server does not go by that name")
 INVALID_INPUT: Final = Sort(422, "invalid-input", "The input breaks a rule")
 TOO_MANY: Final = Sort(429, "too-many-requests", "The caller asks too often")
+HEADERS_TOO_LARGE: Final = Sort(431, "headers-too-large", "The headers are too large")
 INTERNAL: Final = Sort(500, "internal", "The server failed")
 OUTSIDE: Final = Sort(502, "outside-failed", "A model that the server asks gave no answer that can be used")
 BUSY: Final = Sort(503, "busy", "The server is busy")
@@ -78,6 +79,7 @@ SORTS: Final = (
     FOREIGN_HOST,
     INVALID_INPUT,
     TOO_MANY,
+    HEADERS_TOO_LARGE,
     INTERNAL,
     OUTSIDE,
     BUSY,

@@ -46,14 +46,17 @@ class Certificate:
 
 def bound(host: str, port: int) -> socket.socket:
     """A socket that listens to nobody yet, so that its port is known before anything is said of it."""
+    made: socket.socket | None = None
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # With the protocol named, asyncio sends small answers at once instead of waiting for the last one's receipt.
         made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))
-    except (OSError, OverflowError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
+    except (OSError, UnicodeError) as error:
+        if made is not None:
+            made.close()
+        said = error.strerror if isinstance(error, OSError) else "no such name"
         raise PlaceError(f"cannot listen at {host}, port {port}: {said}; choose another --host or --port") from None
     return made
 
