@@ -1,0 +1,70 @@
+"""The OpenAPI document is true: whatever schemathesis makes of it, the server answers as the document says, and never fails."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from jsonschema import Draft202012Validator
+from schemathesis import Case
+from schemathesis.checks import CHECKS
+
+from conftest import TORTURE
+from hardwon.serve.operations import OPERATIONS
+from hardwon.serve.rest_openapi import document, path_of, written
+from serving import Served, served
+from test_rest import seed
+
+EXAMPLES = int(os.environ.get("HARDWON_SCHEMATHESIS", "400" if TORTURE else "12"))
+COVERAGE = TORTURE
+"""Whether the values at every bound are tried, alone and together: bodies of megabytes, some minutes."""
+LEFT_OUT = {
+    "positive_data_acceptance": "records have rules across their fields, which a JSON Schema does not tell",
+}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("openapi")) as found:
+        seed(found.memory)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def token(running: Served) -> str:
+    return running.token()
+
+
+REFUSALS = ["400", "401", "403", "404", "405", "408", "409", "413", "415", "422", "429"]
+CONFIG = schemathesis.Config.from_dict(
+    {
+        "seed": 20261115,
+        "checks": {"negative_data_rejection": {"expected-statuses": REFUSALS}},
+        "phases": {"coverage": {"enabled": COVERAGE}},
+    }
+)
+schema = schemathesis.openapi.from_dict(document(), config=CONFIG)
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(_: Any, value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_every_answer_is_as_the_document_says(case: Case, running: Served, token: str) -> None:
+    excluded = [CHECKS.get_one(name) for name in LEFT_OUT]
+    case.call_and_validate(base_url=running.url, headers={"Authorization": f"Bearer {token}"}, excluded_checks=excluded)
