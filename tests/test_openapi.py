@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -15,13 +14,12 @@ from schemathesis import Case
 from schemathesis.checks import CHECKS
 
 from conftest import TORTURE
-from hardwon.serve.operations import OPERATIONS
-from hardwon.serve.rest_openapi import document, path_of, written
+from hardwon.serve.rest_openapi import document
 from serving import Served, served
 from test_rest import seed
 
 EXAMPLES = int(os.environ.get("HARDWON_SCHEMATHESIS", "400" if TORTURE else "12"))
-COVERAGE = TORTURE
+COVERAGE = TORTURE or "HARDWON_SCHEMATHESIS" in os.environ
 """Whether the values at every bound are tried, alone and together: bodies of megabytes, some minutes."""
 LEFT_OUT = {
     "positive_data_acceptance": "records have rules across their fields, which a JSON Schema does not tell",
@@ -65,6 +63,48 @@ def lines(_: Any, value: Any) -> bytes:
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-def test_every_answer_is_as_the_document_says(case: Case, running: Served, token: str) -> None:
-    excluded = [CHECKS.get_one(name) for name in LEFT_OUT]
+def test_every_answer_is_as_the_document_says(case: Case[Any], running: Served, token: str) -> None:
+    excluded: Any = [CHECKS.get_one(name) for name in LEFT_OUT]
     case.call_and_validate(base_url=running.url, headers={"Authorization": f"Bearer {token}"}, excluded_checks=excluded)
+
+
+def refs_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "$ref":
+                yield inner
+            else:
+                yield from refs_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from refs_in(inner)
+
+
+def test_everything_that_is_referred_to_is_there_and_is_needed() -> None:
+    components = document()["components"]
+    there = {f"#/components/{sort}/{name}" for sort in ("schemas", "responses") for name in components[sort]}
+    meant = set(refs_in(document()))
+    assert meant <= there
+    assert there - meant == {"#/components/responses/foreign-origin", "#/components/responses/wrong-method"}  # of no one route
+
+
+def test_every_example_is_as_its_schema_says() -> None:
+    checked = 0
+    for methods in document()["paths"].values():
+        for told in methods.values():
+            shown = [(each["schema"], each["example"]) for each in told.get("parameters", ()) if "example" in each]
+            shown += [(each["schema"], each["example"]) for each in told.get("requestBody", {}).get("content", {}).values()]
+            for described, example in shown:
+                Draft202012Validator({**described, "components": document()["components"]}).validate(example)
+                checked += 1
+    assert checked > 80
+
+
+def test_every_operation_says_how_it_can_fail() -> None:
+    for path, methods in document()["paths"].items():
+        for method, told in methods.items():
+            needed = {"200", "403", "421"} | ({"401", "429", "500", "503"} if path != "/healthz" else set())
+            needed |= {"408", "413", "415", "422"} if method == "post" else set()
+            assert needed <= set(told["responses"]), path
+            assert told["summary"]
+            assert told["operationId"]

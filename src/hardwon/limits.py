@@ -927,7 +927,13 @@ HEADERS_S_MAX: Final = 10.0
 """How long a connection may be open, or open again, before the headers of a request are complete."""
 
 HEADERS_BYTES_MAX: Final = 32 * KIB
-"""The line and the headers of a request together. A long query in every script fits; cookies of other programs do too."""
+"""The headers of a request together. Those of proxies, and the cookies of other programs, fit."""
+
+ADDRESS_BYTES_MAX: Final = 128 * KIB
+"""The address of a request with its query: every parameter of an operation at its longest, in any script, escaped."""
+
+QUERY_TEXT_CHARS_MAX: Final = 4_000
+"""A text in a query. Escaped, it may have twelve times as many bytes, and much of what is between refuses those."""
 
 QUERY_FIELDS_MAX: Final = 64
 """Parameters in a query; no operation has half as many."""

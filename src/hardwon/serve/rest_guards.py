@@ -19,6 +19,7 @@ from hardwon import limits
 from hardwon.serve.gate import Gate
 from hardwon.serve.rest_metrics import UNKNOWN, Metrics
 from hardwon.serve.rest_problems import (
+    ADDRESS_TOO_LONG,
     BUSY,
     FOREIGN_HOST,
     FOREIGN_ORIGIN,
@@ -108,6 +109,8 @@ class Guard:
             self._metrics.ended(scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began)
 
     async def _pass(self, scope: Scope, body: Body, sending: _Sending) -> None:
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > limits.ADDRESS_BYTES_MAX:
+            raise RefusedError(ADDRESS_TOO_LONG, f"an address has at most {limits.ADDRESS_BYTES_MAX} bytes with its query")
         if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.HEADERS_BYTES_MAX:
             raise RefusedError(HEADERS_TOO_LARGE, f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together")
         self._check_host_and_origin(scope)

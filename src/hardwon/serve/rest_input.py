@@ -34,6 +34,8 @@ def from_query(takes: type[Arguments], in_path: Mapping[str, str], query: bytes)
     for name, text in pairs:
         if name in said:
             raise InvalidInputError.one(name, text, "a value in one place: it was given before")
+        if len(text) > limits.QUERY_TEXT_CHARS_MAX:
+            raise InvalidInputError.one(name, text, f"text of at most {limits.QUERY_TEXT_CHARS_MAX} characters in a query")
         said[name] = _meant(text, types.get(name, frozenset()))
     return takes.model_validate(said, strict=True)
 

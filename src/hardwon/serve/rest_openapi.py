@@ -13,6 +13,7 @@ from hardwon.serve.arguments import Arguments
 from hardwon.serve.operations import OPERATIONS, Operation
 from hardwon.serve.rest_guards import LIVENESS
 from hardwon.serve.rest_problems import (
+    ADDRESS_TOO_LONG,
     BUSY,
     CONFLICT,
     FORBIDDEN,
@@ -42,7 +43,7 @@ METRICS: Final = "/metrics"
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
 
 _JSON: Final = "application/json"
-_EVERYWHERE: Final = (NOT_ADMITTED, FORBIDDEN, FOREIGN_HOST, TOO_MANY, HEADERS_TOO_LARGE, INTERNAL, BUSY)
+_EVERYWHERE: Final = (NOT_ADMITTED, FORBIDDEN, ADDRESS_TOO_LONG, FOREIGN_HOST, TOO_MANY, HEADERS_TOO_LARGE, INTERNAL, BUSY)
 _WITH_BODY: Final = (TOO_SLOW, TOO_LARGE, WRONG_MEDIA_TYPE)
 _ASKING_MODELS: Final = ("record_fact", "consolidate")
 _WAITING: Final = {TOO_MANY.status, BUSY.status}
@@ -252,6 +253,8 @@ def _about(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _parameter(name: str, schema: dict[str, Any], place: str, required: bool) -> dict[str, Any]:
     inner = _without_null(schema)
     told: dict[str, Any] = {"name": name, "in": place, "required": required, "schema": inner}
+    if place == "query" and inner.get("maxLength", 0) > limits.QUERY_TEXT_CHARS_MAX:
+        inner["maxLength"] = limits.QUERY_TEXT_CHARS_MAX
     if "description" in inner:
         told["description"] = inner.pop("description")
     if inner.get("examples"):

@@ -56,6 +56,7 @@ WRONG_METHOD: Final = Sort(405, "wrong-method", "That is not done there")
 TOO_SLOW: Final = Sort(408, "too-slow", "The body did not arrive in time")
 CONFLICT: Final = Sort(409, "conflict", "Something else is there already")
 TOO_LARGE: Final = Sort(413, "too-large", "The body is too large")
+ADDRESS_TOO_LONG: Final = Sort(414, "address-too-long", "The address is too long")
 WRONG_MEDIA_TYPE: Final = Sort(415, "wrong-media-type", "The body is of another type than what is read here")
 FOREIGN_HOST: Final = Sort(421, "foreign-host", "The server does not go by that name")
 INVALID_INPUT: Final = Sort(422, "invalid-input", "The input breaks a rule")
@@ -75,6 +76,7 @@ SORTS: Final = (
     TOO_SLOW,
     CONFLICT,
     TOO_LARGE,
+    ADDRESS_TOO_LONG,
     WRONG_MEDIA_TYPE,
     FOREIGN_HOST,
     INVALID_INPUT,

@@ -85,7 +85,7 @@ def server_of(app: FastAPI, certificate: Certificate | None, ready: Callable[[],
         limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
-        h11_max_incomplete_event_size=limits.HEADERS_BYTES_MAX,
+        h11_max_incomplete_event_size=limits.ADDRESS_BYTES_MAX + 2 * limits.HEADERS_BYTES_MAX,  # the guard says it better
         **tls,
     )
     return Server(config, ready)
