@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from command_line import EXAMPLES
 from hardwon import Memory
 from hardwon.model import Fact
 from hardwon.serve.arguments import EXAMPLE_ID
@@ -295,6 +296,13 @@ def test_either_signal_ends_it_well(tmp_path: Path, number: signal.Signals) -> N
     code, said = server.end(number)
     assert code == 0
     assert "--no-auth: whoever reaches this port" in said
+
+
+@pytest.mark.parametrize("example", [example for name, example in EXAMPLES if name == "serve"])
+def test_the_examples_of_the_help_work(tmp_path: Path, example: str) -> None:
+    server = Process(tmp_path / "brain", *example.split()[2:], "--port", "0", "--json")
+    assert httpx.get(server.url + "/healthz").status_code == 200
+    assert server.end()[0] == 0
 
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
