@@ -9,6 +9,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from hardwon.govern.access import SCOPES, Scope, includes
+from hardwon.serve.arguments import EXAMPLE_ID
 from hardwon.serve.operations import OPERATIONS, Operation
 from hardwon.serve.rest_openapi import document, path_of
 from serving import PROJECT, Served, served
@@ -72,7 +73,7 @@ def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None
     open_to_all = []
     routes = [route for route in running.app.routes if isinstance(route, APIRoute)]
     for route in routes:
-        address = route.path.format(project=PROJECT, record_id="x", old_id="x", decision_id="x")
+        address = route.path_format.format(project=PROJECT, record_id=EXAMPLE_ID, old_id=EXAMPLE_ID, decision_id=EXAMPLE_ID)
         for method in route.methods or ():
             answer = nobody.request(method, address)
             assert answer.status_code in (200, 401)
@@ -87,7 +88,7 @@ def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None
 
 def test_every_operation_has_its_route_and_its_place_in_the_document(running: Served) -> None:
     routes = {
-        (route.path, method): route.name
+        (route.path_format, method): route.name
         for route in running.app.routes
         if isinstance(route, APIRoute)
         for method in route.methods or ()

@@ -25,6 +25,10 @@ LEFT_OUT = {
     "positive_data_acceptance": "records have rules across their fields, which a JSON Schema does not tell",
 }
 
+LEFT_OUT_OF_STREAMS = {
+    "negative_data_rejection": "a stream has no schema to break, and of some wrong parameters nothing is left in an address",
+}
+
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
@@ -64,7 +68,8 @@ def lines(_: Any, value: Any) -> bytes:
     suppress_health_check=list(HealthCheck),
 )
 def test_every_answer_is_as_the_document_says(case: Case[Any], running: Served, token: str) -> None:
-    excluded: Any = [CHECKS.get_one(name) for name in LEFT_OUT]
+    left_out = [*LEFT_OUT, *LEFT_OUT_OF_STREAMS] if case.path.endswith("/import") else [*LEFT_OUT]
+    excluded: Any = [CHECKS.get_one(name) for name in left_out]
     case.call_and_validate(base_url=running.url, headers={"Authorization": f"Bearer {token}"}, excluded_checks=excluded)
 
 

@@ -6,17 +6,20 @@ from __future__ import annotations
 import hashlib
 import json
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import httpx
 import pytest
 
 from command_line import EXAMPLES
-from hardwon import Memory
+from hardwon import Memory, limits
 from hardwon.model import Fact
 from hardwon.serve.arguments import EXAMPLE_ID
 from hardwon.serve.operations import OPERATIONS, Operation
@@ -108,10 +111,11 @@ def test_projects_are_those_the_token_reaches(running: Served, client: httpx.Cli
     ("method", "path", "sent", "status", "name"),
     [
         ("GET", f"/records/{OTHER_ID[:-1]}9", {}, 404, "not-found"),
-        ("GET", "/records/what", {}, 422, "invalid-input"),
+        ("GET", "/records/what", {}, 404, "not-found"),
         ("GET", "/nothing", {}, 404, "not-found"),
         ("DELETE", "/records", {}, 405, "wrong-method"),
         ("OPTIONS", "/records", {}, 405, "wrong-method"),
+        ("GET", "/records/batch", {}, 405, "wrong-method"),
         ("GET", "/patterns?limit=0", {}, 422, "invalid-input"),
         ("GET", "/patterns?limit=5&limit=6", {}, 422, "invalid-input"),
         ("GET", "/patterns?limit=%ff", {}, 422, "invalid-input"),
@@ -143,7 +147,7 @@ def test_what_is_wrong_is_told(
     told = answer.json()
     assert (told["type"], told["status"]) == (f"urn:hardwon:problem:{name}", status)
     assert told["detail"]
-    assert status != 405 or answer.headers["allow"]
+    assert status != 405 or answer.headers["allow"] == ("GET, POST" if path == "/records" else "POST")
     if status == 422:
         assert all(set(each) == {"field", "value", "allowed"} for each in told["errors"])
 
@@ -256,7 +260,74 @@ def test_health_readiness_and_figures(running: Served, client: httpx.Client) -> 
     assert "hardwon_records{" not in running.client("read", ["elsewhere"]).get("/metrics").text
 
 
+def test_what_is_mounted_stands_behind_the_same_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever answers at /mcp gets callers who were let in, and whole bodies of a bounded size."""
+    happened: list[str] = []
+
+    async def echo(scope: Any, receive: Any, send: Any) -> None:
+        message = await receive()
+        told = f"{scope['state']['caller'].name} {scope['root_path']} {scope['path']} {len(message['body'])}"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": told.encode()})
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        happened.append("begun")
+        yield
+        happened.append("ended")
+
+    made = ModuleType("hardwon.serve.mcp_http")
+    vars(made).update(http_app=lambda *_, **__: echo, lifespan=lifespan)
+    monkeypatch.setitem(sys.modules, "hardwon.serve.mcp_http", made)
+    with served(tmp_path) as running:
+        client = running.client()
+        for address in ("/mcp", "/mcp/", "/mcp/more"):
+            told = client.post(address, content=iter([b"a" * 70_000, b"b" * 70_000])).text
+            assert told == f"tester /mcp {address if address != '/mcp' else '/mcp/'} 140000"
+        assert client.post("/mcp", content=iter([b" " * limits.BODY_BYTES_MAX, b" "])).status_code == 413
+        assert running.client(None).post("/mcp").status_code == 401
+        assert client.post("/mcp", headers={"Host": "evil.example"}).status_code == 421
+        assert client.post("/mcp", headers={"Origin": "https://evil.example"}).status_code == 403
+        assert 'hardwon_requests_total{operation="mcp",status="200"} 3.0' in client.get("/metrics").text
+        assert happened == ["begun"]
+    assert happened == ["begun", "ended"]
+
+
 # ---- as a process
+
+
+def test_what_was_accepted_is_finished(tmp_path: Path) -> None:
+    server = Process(tmp_path / "brain", "--no-auth")
+    told_to_end = threading.Event()
+
+    def sent() -> Iterator[bytes]:
+        yield b'{"kind": "fact", "content": "The first half came before the end.", "fact_type": "error"}\n'
+        assert told_to_end.wait(30)
+        yield b'{"kind": "fact", "content": "The second half came after it.", "fact_type": "error"}\n'
+
+    def send() -> httpx.Response:
+        return httpx.post(server.url + f"/api/v1/projects/{PROJECT}/import", content=sent(), headers=NDJSON, timeout=30)
+
+    with ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(send)
+        wait_until(lambda: "in_flight 2.0" in httpx.get(server.url + "/metrics").text)
+        server.send(signal.SIGTERM)
+        wait_until(lambda: refuses(server.url))
+        assert not server.ended
+        told_to_end.set()
+        answer = sending.result()
+    assert (answer.status_code, answer.json()["added"]) == (200, 2)
+    assert server.end(0)[0] == 0
+    with Memory(tmp_path / "brain", PROJECT) as memory:
+        assert memory.stats().records == 2
+
+
+def refuses(url: str) -> bool:
+    try:
+        httpx.get(url + "/healthz")
+    except httpx.ConnectError:
+        return True
+    return False
 
 
 def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:

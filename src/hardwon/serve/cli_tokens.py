@@ -27,7 +27,6 @@ from hardwon.serve.cli_base import (
     write_json,
     write_text,
 )
-from hardwon.serve.shapes import jsonable
 from hardwon.serve.terminal import visible
 from hardwon.tokens import Token
 
@@ -105,6 +104,8 @@ def revoke(
 
 
 def _told(token: Token) -> dict[str, Any]:
+    from hardwon.serve.shapes import jsonable  # who makes no JSON does not wait for it
+
     told: dict[str, Any] = jsonable(token)
     return {**told, "state": token.state(now())}
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import unquote
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -44,16 +45,23 @@ class _Mounted:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope[OPERATION] = "mcp"
+        if scope["path"] == MCP:
+            scope = {**scope, "path": MCP + "/", "root_path": MCP}
         await self._app(scope, receive, send)
 
 
 def build_app(gate: Gate, settings: Settings) -> FastAPI:
     """The whole service behind one guard. Closing it closes the gate's memories."""
     surface = _Surface(gate, settings)
-    mcp = _mcp_app(gate, settings)
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_lifespan_of(surface, mcp))
+    module = _mcp_module()
+    mcp: ASGIApp | None = module and module.http_app(
+        gate, settings.default_project, btb=settings.btb, hosts=settings.names, origins=settings.allow_origins
+    )
+    app = FastAPI(
+        openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_lifespan_of(surface, module, mcp)
+    )
     for operation in OPERATIONS.values():
-        _add(app, path_of(operation), operation.name, surface.endpoint(operation), operation.method)
+        _add(app, _route_of(operation), operation.name, surface.endpoint(operation), operation.method)
     _add(app, PROJECTS, "projects", surface.projects)
     _add(app, f"{API}/openapi.json", "openapi", surface.openapi)
     _add(app, READINESS, "ready", surface.ready)
@@ -66,26 +74,32 @@ def build_app(gate: Gate, settings: Settings) -> FastAPI:
     return app
 
 
-def _mcp_app(gate: Gate, settings: Settings) -> ASGIApp | None:
-    """The MCP server over HTTP, where this installation has one."""
-    if find_spec("hardwon.serve.mcp_http") is None:
-        return None
-    from importlib import import_module
-
-    made: ASGIApp = import_module("hardwon.serve.mcp_http").http_app(gate, settings.default_project, btb=settings.btb)
-    return made
+def _route_of(operation: Operation) -> str:
+    """Only what looks like an id is one: other addresses below records are left to others."""
+    path = path_of(operation)
+    for name in operation.takes.in_path:
+        path = path.replace(f"{{{name}}}", f"{{{name}:uuid}}")
+    return path
 
 
-def _lifespan_of(surface: _Surface, mcp: ASGIApp | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _mcp_module() -> Any:
+    """MCP over HTTP, where this installation has it."""
+    try:
+        return import_module("hardwon.serve.mcp_http")
+    except ModuleNotFoundError as error:
+        if error.name in ("hardwon.serve.mcp_http", "mcp"):
+            return None
+        raise
+
+
+def _lifespan_of(surface: _Surface, mcp: Any, app: ASGIApp | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as running:
-            if mcp is not None:
-                from importlib import import_module
-
-                await running.enter_async_context(import_module("hardwon.serve.mcp_http").lifespan(mcp))
+            running.callback(surface.close)
+            if app is not None:
+                await running.enter_async_context(mcp.lifespan(app))
             yield
-        surface.close()
 
     return lifespan
 
@@ -101,7 +115,13 @@ def _add(app: FastAPI, path: str, name: str, endpoint: Endpoint, method: str = "
 async def _no_such_place(request: Request, error: Exception) -> Response:
     """Raised again as ours: the guard answers everything that goes wrong."""
     if isinstance(error, HTTPException) and error.status_code == WRONG_METHOD.status:
-        raise RefusedError(WRONG_METHOD, f"{request.method} is not done there", error.headers)
+        done = [
+            route
+            for route in request.app.routes
+            if isinstance(route, APIRoute) and route.path_regex.match(request.scope["path"])
+        ]
+        methods = sorted({method for route in done for method in route.methods or ()})
+        raise RefusedError(WRONG_METHOD, f"{request.method} is not done there", {"Allow": ", ".join(methods)})
     raise RefusedError(NOT_FOUND, f"nothing is at this address: {API}/openapi.json tells what is where")
 
 
@@ -198,7 +218,7 @@ def _json(value: Any) -> Response:
 
 def _addressed(operation: Operation, request: Request) -> tuple[str, dict[str, str]]:
     """The project, and what else the address says."""
-    said = {name: unquote(value) for name, value in request.path_params.items()}
+    said = {name: unquote(str(value)) for name, value in request.path_params.items()}
     return said["project"], {name: said[name] for name in operation.takes.in_path}
 
 

@@ -36,6 +36,8 @@ LIVENESS: Final = "/healthz"
 OPERATION: Final = "hardwon.operation"
 """Under this name a request's scope has the operation that it asks for, for metrics."""
 BODY: Final = "hardwon.body"
+THREADS: Final = "hardwon-serve"
+"""What the names of the threads begin with in which the memory is asked."""
 
 _LEFT_STATUS: Final = 499
 """Counted for a request whose caller left, or that was cut off, before it was answered."""
@@ -54,7 +56,7 @@ class Workers:
     """The threads in which the memory is asked."""
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(limits.SERVE_THREADS, thread_name_prefix="hardwon-serve")
+        self._pool = ThreadPoolExecutor(limits.SERVE_THREADS, thread_name_prefix=THREADS)
 
     async def run(self, function: Callable[..., T], *given: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *given))
@@ -65,7 +67,8 @@ class Workers:
 
 
 class Guard:
-    """Stands before an application. `mounted`: paths below which others answer, who get a body only once it is whole."""
+    """Stands before an application, which finds who asks in `scope["state"]["caller"]`. `mounted`: paths below which others
+    answer, who get a body only once it is whole."""
 
     def __init__(
         self,

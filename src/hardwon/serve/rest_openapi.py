@@ -103,6 +103,7 @@ def document() -> dict[str, Any]:
     shapes = {f"{each.name} takes": each.takes for each in OPERATIONS.values()}
     shapes |= {f"{each.name} gives": each.gives for each in OPERATIONS.values()}
     made, shared = schemas_of(shapes, REF)
+    shared["Issue"]["properties"] = {name: _or_null(prop) for name, prop in shared["Issue"]["properties"].items()}
     described_there = {each.takes.__name__ for each in OPERATIONS.values()}
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS.values():
@@ -273,6 +274,13 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     if len(choices) == 1:
         return {**_without_null(choices[0]), **kept}
     return {**kept, "anyOf": [_without_null(choice) for choice in choices]} if choices else kept
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """An issue may say of each of its fields that there is none: programs that write them do."""
+    kept = {key: value for key, value in schema.items() if key in ("title", "default", "description")}
+    choices = schema.get("anyOf") or [{key: value for key, value in schema.items() if key not in kept}]
+    return {**kept, "anyOf": [*(each for each in choices if each.get("type") != "null"), {"type": "null"}]}
 
 
 def _resolved(schema: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:

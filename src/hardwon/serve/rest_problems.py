@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import reprlib
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -122,7 +123,9 @@ def answer_to(error: Exception) -> Response:
         said = "; ".join(f"{each['field']}: {each['value']!r} is not allowed; allowed: {each['allowed']}" for each in shown)
         return _answer(sort, f"{error.where}: {said}" if error.where else said, shown)
     if sort in (INTERNAL, FULL):
-        _log.error("%s: %s", type(error).__name__, redact(str(error))[0], exc_info=not isinstance(error, HardwonError))
+        known = isinstance(error, HardwonError)
+        said = f"{type(error).__name__}: {error}" if known else "".join(traceback.format_exception(error))
+        _log.error("%s", redact(said)[0])
         return _answer(sort, _UNTOLD)
     return _answer(sort, redact(str(error))[0], headers=_headers_of(error, sort))
 

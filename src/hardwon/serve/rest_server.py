@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
 import ssl
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +21,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hardwon import limits
 from hardwon.errors import PlaceError
+from hardwon.serve.rest_guards import THREADS
 
 _KEEP_ALIVE_S: Final = 5
+_LEFT_OVER_S: Final = 2.0
+"""How long to wait for a thread whose request was given up: its memory is closed by then."""
 
 
 @dataclass(frozen=True)
@@ -109,19 +110,12 @@ class Server(uvicorn.Server):
 
 
 def run(server: Server, listening: socket.socket) -> None:
-    """Until a signal ends it. Never waits for a thread longer than for what was taken on."""
+    """Until a signal ends it."""
     server.run(sockets=[listening])
-    ends_at = time.monotonic() + limits.SHUTDOWN_S_MAX
-    signal.signal(signal.SIGTERM, lambda sig, _: os._exit(128 + sig))
-    _wait_for_threads(ends_at)
-
-
-def _wait_for_threads(ends_at: float) -> None:
-    """A thread that never ends would keep the process: it is cut off, which a memory survives as it does a power cut."""
     for thread in threading.enumerate():
-        if thread.name.startswith("hardwon-serve"):
-            thread.join(max(0.0, ends_at - time.monotonic()))
-            if thread.is_alive():
+        if thread.name.startswith(THREADS):
+            thread.join(_LEFT_OVER_S)
+            if thread.is_alive():  # it would keep the process; a memory survives that it is cut off, as it does a power cut
                 os._exit(0)
 
 

@@ -55,14 +55,19 @@ class Settings:
         if name in allowed or f"{name}:{port}" in allowed:
             return True
         ours = int(port) == self.port if port else self.port == (443 if self.tls else 80)
-        return ours and name in self._names()
+        return ours and name in self._own_names()
 
     def knows_origin(self, origin: str, host: str) -> bool:
         """Whether a page of this origin may ask: one of our own, or one that was allowed."""
         given = origin.lower()
         return given == f"{self.scheme}://{host.lower()}" or given in {each.lower() for each in self.allow_origins}
 
-    def _names(self) -> tuple[str, ...]:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it goes by; those without a port hold for any."""
+        return (*self._own_names(), *(host.lower() for host in self.allow_hosts))
+
+    def _own_names(self) -> tuple[str, ...]:
         if is_loopback(self.host):
             return (_in_url(self.host), *_LOOPBACK_NAMES)
         if self.host in ("0.0.0.0", "::"):  # noqa: S104  # every address: only those of this machine are known to be ours
