@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.govern.access import Caller
 from hardwon.serve import rest_streams
@@ -27,7 +28,7 @@ from hardwon.serve.rest_guards import LIVENESS, OPERATION, Guard, Workers
 from hardwon.serve.rest_input import from_body, from_query
 from hardwon.serve.rest_metrics import MEDIA_TYPE as METRICS_TYPE
 from hardwon.serve.rest_metrics import Metrics
-from hardwon.serve.rest_openapi import API, IDEMPOTENCY_KEY, METRICS, PROJECTS, READINESS, path_of, written
+from hardwon.serve.rest_openapi import API, IDEMPOTENCY_KEY, KEY_FORM, METRICS, PROJECTS, READINESS, path_of, written
 from hardwon.serve.rest_problems import NOT_FOUND, WRONG_MEDIA_TYPE, WRONG_METHOD, RefusedError
 from hardwon.serve.rest_settings import Settings
 from hardwon.serve.shapes import json_bytes
@@ -164,7 +165,7 @@ class _Surface:
         else:
             _check_no_query(request)
             said = from_body(operation.takes, in_path, body)
-        key = request.headers.get(IDEMPOTENCY_KEY)
+        key = _key(request) if operation.again is not None else None
         return _json(self._gate.perform(caller, operation.name, project, said, key))
 
     async def _export(self, request: Request) -> Response:
@@ -220,6 +221,14 @@ def _addressed(operation: Operation, request: Request) -> tuple[str, dict[str, s
     """The project, and what else the address says."""
     said = {name: unquote(str(value)) for name, value in request.path_params.items()}
     return said["project"], {name: said[name] for name in operation.takes.in_path}
+
+
+def _key(request: Request) -> str | None:
+    given = request.headers.getlist(IDEMPOTENCY_KEY)
+    if len(given) > 1 or (given and not KEY_FORM.fullmatch(given[0])):
+        allowed = f"one key of 1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} characters of ASCII, without blanks, such as a UUID"
+        raise InvalidInputError.one(IDEMPOTENCY_KEY, given[0], allowed)
+    return given[0] if given else None
 
 
 async def _read(request: Request) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
@@ -41,6 +42,7 @@ PROJECTS: Final = f"{API}/projects"
 READINESS: Final = "/readyz"
 METRICS: Final = "/metrics"
 IDEMPOTENCY_KEY: Final = "Idempotency-Key"
+KEY_FORM: Final = re.compile(f"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARS_MAX}}}")
 
 _JSON: Final = "application/json"
 _EVERYWHERE: Final = (NOT_ADMITTED, FORBIDDEN, ADDRESS_TOO_LONG, FOREIGN_HOST, TOO_MANY, HEADERS_TOO_LARGE, INTERNAL, BUSY)
