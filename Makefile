@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench torture lock clean
+.PHONY: help demo test lint docs bench torture lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -20,6 +20,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-dev  ## Write docs/cli.md anew from the commands
+	$(BIN)/python docs/generate_cli.py
 
 bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
 	$(BIN)/python benchmarks/write.py

@@ -46,10 +46,18 @@ EXAMPLES = [
 
 
 def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this folder, with its memory in `brain`, and nothing of the environment that would change the output."""
+    """In this folder, with its memory in `brain`, and nothing in the environment that changes the output or asks a model."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HARDWON_MEMORY", "brain")
-    for name in ("HARDWON_PROJECT", "HARDWON_AIMEMORY", "NO_COLOR", "COLUMNS"):
+    for name in (
+        "HARDWON_PROJECT",
+        "HARDWON_AUTHOR",
+        "HARDWON_AIMEMORY",
+        "NO_COLOR",
+        "COLUMNS",
+        "GROQ_API_KEY",
+        "API_BASE_URL",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -129,14 +137,26 @@ def _take_terminal(terminal: int) -> None:
 
 
 def keys_of(value: Any) -> set[str]:
+    """Its own, and those of the items of a list. Of a record those that every one has: records.md tells the others."""
     if isinstance(value, list):
         return set().union(*map(keys_of, value))
+    if isinstance(value, Mapping) and {"id", "kind", "metadata"} <= value.keys():
+        return {"id", "kind", "metadata"}
     return set(value) if isinstance(value, Mapping) else set()
 
 
 def section_of(command: str) -> str:
-    """A word before others has one section for all of them."""
-    name = command.split()[0]
-    found = re.search(rf"^### {name}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    """What the page says of a command; of a word before others, with all of those."""
+    heading = "####" if " " in command else "###"
+    found = re.search(rf"^{heading} {command}\n(.*?)(?=^#{{2,{len(heading)}}} |\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert found, f"docs/cli.md has no section on {command}"
     return found.group(1)
+
+
+def keys_told_of(command: str) -> set[str]:
+    """The keys of its JSON that the page names."""
+    said = re.findall(r"^JSON.*?(?=^$|\Z)", section_of(command), re.MULTILINE | re.DOTALL)
+    assert said, f"docs/cli.md does not tell what {command} --json prints"
+    text = " ".join(" ".join(said).split())
+    elsewhere = re.findall(r"as `hardwon ([\w -]+)` prints it", text)
+    return set(re.findall(r"`(\w+)`", text)).union(*map(keys_told_of, elsewhere))

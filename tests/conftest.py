@@ -32,6 +32,7 @@ def clock() -> Clock:
 
 @pytest.fixture(autouse=True)
 def _own_user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reaches the memory of whoever runs it."""
+    """No test reaches the memory, or the settings, of whoever runs it."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "user-data"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user-config"))
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -54,6 +54,7 @@ _add("openai-key", "export OPENAI_API_KEY=@@\npython run.py", "sk" + "-svcacct-"
 _add("openai-key", '{"openrouter": "@@"}', "sk" + "-or-v1-" + made_up(64, _HEX))
 _add("anthropic-key", "ANTHROPIC_API_KEY=@@", "sk" + "-ant-" + "api03-" + made_up(95, _URLSAFE))
 _add("anthropic-key", "x-api-key: @@\nanthropic-version: 2023-06-01", "sk" + "-ant-" + made_up(40, _URLSAFE))
+_add("hardwon-token", "curl -H 'X-Token: @@' localhost:8765", "hw" + "t_" + made_up(12, _HEX) + "_" + made_up(43, _URLSAFE))
 _add("github-token", "@@ is what I used", "gh" + "p_" + made_up(36))
 _add("github-token", "git push https://x-access-token:@@@github.com/a/b.git", "gh" + "s_" + made_up(36))
 _add("github-token", 'headers = {"Authorization": "token @@"}', "gh" + "o_" + made_up(36))

@@ -15,13 +15,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hardwon
-from command_line import COMMANDS, EXAMPLES, PAGE, answered, at_once, hardwon_does, keys_of, on_a_terminal, section_of, settle
+import legacy_fixes
+from command_line import (
+    COMMANDS,
+    EXAMPLES,
+    PAGE,
+    answered,
+    at_once,
+    hardwon_does,
+    keys_of,
+    keys_told_of,
+    on_a_terminal,
+    section_of,
+    settle,
+)
 from hardwon import Memory
 from hardwon.doors.fixes import AIMemory
 from hardwon.serve.terminal import size_text
 
 FIRST = ("remember", "sync", "generate", "backup")
 """Their examples make what those of the others read."""
+
+ID_IN_EXAMPLES = "0198c0de-0000-7000-8000-000000000001"
+ANOTHER_ID_IN_EXAMPLES = "0198c0de-0000-7000-8000-000000000002"
+JSON_FILES = {
+    "facts.jsonl": {"content": "Port 83 is open.", "fact_type": "observation"},
+    "episodes.jsonl": {"task_id": "easy", "score": 0.5},
+    "fixes.jsonl": {"issue": {"model": "m"}, "fix_success": True, "verification_success": False},
+    "trajectories.jsonl": {"task": "t", "steps": [{"action": "a"}], "final_reward": 1.0},
+}
+"""What the examples of `record` read."""
 
 FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
 
@@ -153,6 +176,7 @@ def test_the_help_groups_every_command() -> None:
     assert titles == [
         "Remember and recall",
         "See what is there",
+        "What it learned",
         "Fixes",
         "Trust",
         "Data sets",
@@ -324,16 +348,24 @@ def test_the_examples_of_the_help_work() -> None:
     with Memory("brain") as memory:
         ids = dict.fromkeys(COMMANDS, memory.record_fact("Port 80 is open.", "observation").id)
         ids |= {"undo": memory.rollback("somebody").id, "publish": memory.record_fact("Port 81 is shut.", "observation").id}
+        ids["supersede"] = memory.record_fact("Port 82 is open.", "observation").id
         memory.verify(ids["publish"], "compiler")
+        newer = memory.record_fact("Port 82 is shut.", "observation").id
     subprocess.run(["git", "init", "-q"], check=True)
+    Path("old").mkdir()
+    legacy_fixes.make(Path("old/ai_memory.db"), [{}])
+    for name, value in JSON_FILES.items():
+        Path(name).write_text(json.dumps(value))
     AIMemory("AIMemory").record_fix_attempt({"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0)
     ending = [name for name in COMMANDS if name != "serve"]  # it ends when it is told to: tests/test_rest.py does
     for command in sorted(ending, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)):
         for owner, example in EXAMPLES:
             if owner == command:
-                said = re.sub(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", ids[command], example)
+                said = example.replace(ID_IN_EXAMPLES, ids[command]).replace(ANOTHER_ID_IN_EXAMPLES, newer)
                 done = at_once(*shlex.split(said)[1:])
                 assert done.exit_code == 0, f"{example}: {done.output}"
+                if "--json" in example:
+                    assert keys_of(json.loads(done.stdout)) <= keys_told_of(command), example
                 ran.append(command)
     assert set(ran) == set(ending)
 
@@ -361,9 +393,8 @@ def test_every_key_of_the_json_is_documented(command: str) -> None:
     at_once("generate", "60", "--output", "set.json")
     name, *rest = command.split()
     found = answered(name, *rest)
-    documented = set(re.findall(r"`(\w+)`", section_of(name).partition("JSON")[2]))
     assert keys_of(found)
-    assert keys_of(found) <= documented
+    assert keys_of(found) <= keys_told_of(name)
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import answered, at_once, hardwon_does, keys_of, refused, section_of, settle
+from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, refused, settle
 from hardwon import Memory
 
 
@@ -44,8 +44,7 @@ def test_json_has_the_documented_keys() -> None:
     for name, *rest in (("verify", "--by", "compiler"), ("publish",), ("archive", "--reason", "gone"), ("audit",)):
         found = answered(name, record, *rest)
         assert found["id"] == record
-        documented = section_of(name).partition("JSON")[2]
-        assert all(f"`{key}`" in documented for key in found)
+        assert keys_of(found) <= keys_told_of(name)
     life = answered("audit", record)
     assert [each["status"] for each in life["life"]] == ["hypothesis", "verified", "published", "archived"]
     assert keys_of(life["links"]) == {"replaced_by", "replaces", "contradicts"}

@@ -456,7 +456,7 @@ def test_a_size_bound_with_a_warning_before_it(tmp_path: Path, monkeypatch: pyte
         def __init__(self, path: Path, *, busy_timeout_ms: int | None = None) -> None:
             super().__init__(path, bytes_max=400_000, busy_timeout_ms=busy_timeout_ms)
 
-    monkeypatch.setattr("hardwon.memory.SqliteStore", SmallStore)
+    monkeypatch.setattr("hardwon.memory.core.SqliteStore", SmallStore)
     monkeypatch.setattr("hardwon.store.sqlite._WRITES_BETWEEN_SIZE_CHECKS", 2)
     kept: list[str] = []
     with Memory(tmp_path) as memory:

@@ -1,5 +1,7 @@
 """Experience memory for AI agents: what was tried, how it turned out, and what to do next time."""
 
+import typing as _typing
+
 from hardwon.errors import HardwonError as HardwonError
 from hardwon.learn.confidence import Odds as Odds
 from hardwon.learn.failures import failure_hash as failure_hash
@@ -36,6 +38,9 @@ from hardwon.recall.advice import Advice as Advice
 from hardwon.recall.hit import Hit as Hit
 from hardwon.recalling import Context as Context
 
+if _typing.TYPE_CHECKING:
+    from hardwon.serve.client import Client as Client
+
 __version__ = "0.7.0"
 
 __all__ = [
@@ -45,6 +50,7 @@ __all__ = [
     "CallableEmbedder",
     "Card",
     "ChatModel",
+    "Client",
     "Context",
     "Decision",
     "EndpointEmbedder",
@@ -75,3 +81,12 @@ __all__ = [
     "json_schema",
     "step_credit",
 ]
+
+if not _typing.TYPE_CHECKING:  # for type checkers every name would be there
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name == "Client":  # what it needs of HTTP and TLS takes longer to import than everything else
+            from hardwon.serve.client import Client
+
+            return Client
+        raise AttributeError(f"module 'hardwon' has no attribute {name!r}")

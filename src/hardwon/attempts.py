@@ -46,7 +46,11 @@ _BINARY_SHARE: Final = 0.1  # of characters that no text has
 def command_line(command: Sequence[str], folder: Path | None = None) -> str:
     """The command as one would type it, without secrets. In a folder of a git checkout other than its root that is part of it:
     `npm test` there is another command than here."""
-    line = shlex.join(command)
+    return typed_line(shlex.join(command), folder)
+
+
+def typed_line(line: str, folder: Path | None = None) -> str:
+    """The same of a line that was typed into a shell."""
     root = repository_root(folder) if folder else None
     if folder and root and folder != root:
         line = f"cd {shlex.quote(folder.relative_to(root).as_posix())} && {line}"
@@ -101,6 +105,12 @@ def _from_first_word(words: Sequence[str]) -> Iterator[str]:
 
 def _names_tests(target: str, known: frozenset[str]) -> bool:
     return bool(known) and re.split(r"[:.]", target, maxsplit=1)[0] in known
+
+
+def told_of_tests(failures: int) -> str:
+    """Tests are run again after every change: that is no circle."""
+    times = "once" if failures == 1 else f"{failures} times in the same way"
+    return f"These tests failed here before, {times} since they last passed."
 
 
 # --- one run inside another -------------------------------------------------------------------------------------------
@@ -202,18 +212,21 @@ def record(
     tests: bool = False,
     author: str | None = None,
     tags: Sequence[str] = (),
+    by_words: bool = False,
 ) -> AnyRecord:
-    """Keeps the attempt. `tests`: the command is one that runs tests."""
+    """Keeps the attempt. `tests`: the command is one that runs tests. `by_words`: its exit code is that of something else, and
+    what it printed decides."""
     envelope = _envelope(session, tests, author, tags)
     about = redact(task)[0] if task else line
     if ran.stopped:
         said = f"The command `{line}` was stopped from outside after {ran.seconds:.1f} s."
         return memory.record_fact(f"{said} Task: {about}" if task else said, "observation", 1.0, **envelope)
     printed = ran.refusal or shown_of(ran.output)
-    observation = told(ran.exit_code, _signal_name(ran.signal), ran.seconds, printed)
-    if reported(observation):
+    observation = printed if by_words else told(ran.exit_code, _signal_name(ran.signal), ran.seconds, printed)
+    told_of = reported(observation)
+    if told_of:
         envelope["failure_hash"] = error_in(observation)
-    reward = 0.0 if ran.exit_code else 1.0
+    reward = 0.0 if (told_of if by_words else ran.exit_code) else 1.0
     return memory.record_trajectory(about, [Step(action=line, observation=observation, reward=reward)], reward, **envelope)
 
 

@@ -113,6 +113,11 @@ class UnknownTokenError(HardwonError, LookupError):
     """No token has that id or name, or it has ended already."""
 
 
+class ServerError(HardwonError):
+    """A server cannot be reached, or has a problem of its own. What was sent may or may not have been carried out; sending it
+    again through the same client method is safe."""
+
+
 class TooManyRequestsError(HardwonError):
     """One caller asked for more than its share. `wait_s`: when to try again."""
 

@@ -132,13 +132,18 @@ def metadata(given: Mapping[str, Any], at: datetime, root: Path | None, memory_f
         source["author"] = given["author"]
     moment: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
     moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
-    related = [_related(found, root, memory_file) for found in items("related_files", given.get("related_files", ()))]
+    related = related_files(given.get("related_files", ()), root, memory_file)
     return Metadata(
         source=Source.model_validate(source),
         context=Moment.model_validate({**moment, "related_files": related}),
         validation=Validation.model_validate({"failure_hash": given.get("failure_hash")}),
         tags=items("tags", given.get("tags", ())),
     )
+
+
+def related_files(given: Any, root: Path | None, memory_file: str = "") -> list[RelatedFile]:
+    """The files that a caller names, each with its hash."""
+    return [_related(found, root, memory_file) for found in items("related_files", given)]
 
 
 def _related(given: Any, root: Path | None, memory_file: str) -> RelatedFile:

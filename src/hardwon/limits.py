@@ -41,6 +41,12 @@ JSON_INT_ABS_MAX: Final = 2**63 - 1
 RECORD_BYTES_MAX: Final = 4 * MIB
 """One record as JSON. A thousand such records still fit in memory while they are being written."""
 
+RECORDED_AT_ONCE_MAX: Final = 10_000
+"""JSON objects that `hardwon record` takes at once: they are one transaction, for which other writers wait some seconds."""
+
+RECORDED_JSON_BYTES_MAX: Final = 64 * MIB
+"""The JSON of all of them. It is held in memory, a few times over."""
+
 SUMMARY_CHARS_MAX: Final = 50
 """The summary becomes part of a file name; with time, id and suffix it stays under every file system's 255 bytes."""
 
@@ -191,6 +197,9 @@ ITEMS_CONSIDERED_MAX: Final = 500
 
 SHOWN_MAX: Final = 1_000
 """Rules, cards, patterns, strategies … in one answer. A prompt holds ten, a person reads fifty."""
+
+RECORDS_PREVIEWED: Final = 20
+"""Records that are shown before they are forgotten: enough to see whether they are the ones that were meant."""
 
 EVIDENCE_SHOWN_MAX: Final = 5
 """Ids of evidence that a rule, card, pattern or strategy names: enough to look it up, too few to bury it."""
@@ -679,6 +688,32 @@ RUN_RECORD_S: Final = 20.0
 RUN_COMMAND_CHARS_MAX: Final = 4_000
 """How much of a command line is recorded: as much as an action is judged by."""
 
+# --- an agent's hooks ---------------------------------------------------------------------------------------------
+
+AGENT_HOOK_S_MAX: Final = 4.0
+"""A hook of an agent gives up after so long, whatever holds it up: the agent waits for it before and after every command."""
+
+AGENT_HOOK_WAIT_MS: Final = 1_000
+"""How long such a hook waits for other writers. They take milliseconds; who takes longer does not hold up an agent."""
+
+AGENT_HOOK_TIMEOUT_S: Final = 10
+"""After so long the agent ends the hook: longer than the hook takes to end itself, on a machine that is busy."""
+
+AGENT_HOOK_INPUT_BYTES_MAX: Final = 16 * MIB
+"""What an agent may tell a hook: a command and all that it printed. More is read, so that it can be written, and ignored."""
+
+AGENT_COMMAND_CHARS_MAX: Final = 16_000
+"""A command that an agent runs and that is longer is ignored: it is a file that is being written, and nobody runs it twice."""
+
+AGENT_PROMPT_CHARS_MAX: Final = 8_000
+"""How much of what a user asks an agent is recalled by. The question itself stands in it; what follows is pasted."""
+
+AGENT_PURPOSE_CHARS_MAX: Final = 300
+"""What an agent says in a sentence about a command it runs."""
+
+AGENT_SETTINGS_BYTES_MAX: Final = MIB
+"""An agent's settings file. Those that people write have some kilobytes."""
+
 # --- facts --------------------------------------------------------------------------------------------------------
 
 FACT_READ_CHARS_MAX: Final = 10_000
@@ -887,6 +922,18 @@ REQUESTS_BURST_S: Final = 2.0
 CALLERS_REMEMBERED_MAX: Final = 10_000
 """Callers whose rate is known. Tokens are fewer."""
 
+CLIENT_TIMEOUT_S: Final = 30.0
+"""How long a client waits for one answer: longer than a server waits for other writers."""
+
+CLIENT_WAITS_S: Final = (0.1, 0.5, 2.0, 5.0)
+"""Pauses before a client sends a request again: together as long as a server takes to be started anew."""
+
+CLIENT_WAIT_S_MAX: Final = 10.0
+"""The longest pause, whatever a server asks for."""
+
+CLIENT_ANSWER_BYTES_MAX: Final = 256 * MIB
+"""What a client reads of one answer: a page of the largest records fits in, and an endless one does not fill the memory."""
+
 # --- the server -------------------------------------------------------------------------------------------------------
 
 SERVE_PORT: Final = 7433
@@ -956,3 +1003,8 @@ PROBLEMS_SHOWN_MAX: Final = 20
 METRICS_COUNTED_S: Final = 60.0
 """How long the number of a project's records is believed. To count a million takes half a second, and metrics
 are asked for often."""
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+SETTINGS_BYTES_MAX: Final = 16 * KIB
+"""A file of settings: three keys and as many comments as anybody writes. One may come with a checkout."""

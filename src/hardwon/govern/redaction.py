@@ -14,7 +14,25 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+
+class _Later:
+    """A pattern that is compiled when it is first used: an ordinary text needs two of them, and all of them take longer to
+    compile than most commands run."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self.pattern, self.flags = pattern, flags
+
+    def __getattr__(self, name: str) -> object:
+        found: object = getattr(re.compile(self.pattern, self.flags), name)
+        setattr(self, name, found)
+        return found
+
+
+def _later(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    return cast("re.Pattern[str]", _Later(pattern, flags))
+
 
 _OPEN = "[REDACTED:"
 _I = re.IGNORECASE
@@ -22,12 +40,12 @@ _ROUNDS = 4  # a replacement may uncover another; as a rule the second round fin
 _LONGEST_WORD = 200  # an unbroken run longer than this is no word of code or prose
 
 # What stands for a value without being one: placeholders of ours, variables, template slots, fillers.
-_SLOT = re.compile(
+_SLOT = _later(
     r"\[REDACTED:|[$#]\{[^{}]|\$\(|\{[^{}]*\}\Z|<[^<>]*>\Z|%[sdrv](?!\w)|%\(\w|%\w+%\Z|[@:][A-Za-z_]+\Z"
     r"|\[[^\]]*\]\Z|[*.xX•…:\\_-]+\Z|(\S)\1{3,}\Z|\$(?:[A-Za-z_]+(?:(?:->|::|[.:])\w*)*|[A-Z_][A-Z0-9_]*|\d)\Z"
     r"|.{0,40}(?:\.\.\.|…).{0,8}\Z"
 )
-_STAND_IN = re.compile(
+_STAND_IN = _later(
     r"(?:(?:your|insert|enter|replace|put|some)[-_ ].{0,40}(?:key|token|secret|pass|cred|value|here).{0,40}"
     r"|your[-_]?(?:api|pass|key|token|secret).*|arn:.*"
     r"|change[-_ ]?(?:me|this|it)|my[-_](?:[a-z]+[-_]){0,4}(?:password|secret|token|key)"
@@ -36,7 +54,7 @@ _STAND_IN = re.compile(
     r"|incorrect|expired|blank|default|unknown|todo|not set)\Z",
     _I,
 )
-_MIXED = re.compile(r"(?:[A-Za-z]{1,12}+[0-9]{1,12}+){3}")  # letters and digits in turn: a machine's
+_MIXED = _later(r"(?:[A-Za-z]{1,12}+[0-9]{1,12}+){3}")  # letters and digits in turn: a machine's
 
 
 class Rule(NamedTuple):
@@ -79,7 +97,7 @@ _Accept = Callable[[re.Match[str]], bool] | None
 
 
 def _rule(label: str, triggers: str, pattern: str, accept: _Accept = None, flags: int = 0) -> Rule:
-    return Rule(label, tuple(triggers.split("|")), re.compile(pattern, flags), accept)
+    return Rule(label, tuple(triggers.split("|")), _later(pattern, flags), accept)
 
 
 _PEM_KIND = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
@@ -161,7 +179,7 @@ SECRET_RULES: tuple[Rule, ...] = (
 
 _EXACT = [(t, i) for i, r in enumerate(SECRET_RULES) if not r.pattern.flags & _I for t in r.triggers]
 _FOLDED = [(t, i) for i, r in enumerate(SECRET_RULES) if r.pattern.flags & _I for t in r.triggers]
-_ESCAPE = re.compile(r"\\[nrt]\Z|%[0-9A-Fa-f]{2}\Z")
+_ESCAPE = _later(r"\\[nrt]\Z|%[0-9A-Fa-f]{2}\Z")
 
 
 def _redact_rule(rule: Rule, text: str, found: set[str]) -> str:
@@ -200,12 +218,12 @@ def _any_of(words: Iterable[str]) -> re.Pattern[str]:
         before, after = re.escape(word[: at + 1]), re.escape(word[at + 1 :])
         around = (f"(?={after})" if after else "") + (f"(?<={before})" if at else "")
         ways.setdefault(word[at], []).append(around)
-    return re.compile("|".join(f"{re.escape(char)}(?:{'|'.join(around)})" for char, around in ways.items()))
+    return _later("|".join(f"{re.escape(char)}(?:{'|'.join(around)})" for char, around in ways.items()))
 
 
 # A text without any trigger is the usual case, and leaves after these two.
 _ANY_EXACT = _any_of(trigger for trigger, _ in _EXACT)
-_ANY_FOLDED = re.compile(
+_ANY_FOLDED = _later(
     _any_of([*(name for name in _NAME_TRIGGERS if name != "key"), *(trigger for trigger, _ in _FOLDED)]).pattern
     + "|k(?=ey(?!error))"  # a KeyError is in every other traceback and names no secret
 )
@@ -213,7 +231,7 @@ _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 _STR = r"(?:secret)?(?:str|bytes)|string|any"
 _TYPE = rf"&?(?:'static )?(?:{_STR}|optional\[(?:{_STR})\])(?: \| \w+)?"
 # Looked for in the lower-cased text. Bounded, or a row of such words would cost the square of its length.
-_NAMED = re.compile(
+_NAMED = _later(
     r"(?:pass|pwd|secret(?:[ _-]?key)?|token|credential|authorization|api[ _-]?key|auth[ _-]?key"
     r"|access[ _-]?key|account[ _-]?key|encryption[ _-]?key|master[ _-]?key|private[ _-]?key|shared[ _-]?key"
     r"|signing[ _-]?key)"
@@ -222,24 +240,24 @@ _NAMED = re.compile(
     r"(?:secret(?:str|bytes)\()?)"
 )
 # Between escaped quotes (JSON within JSON) an inner quote has more backslashes than the one that closes.
-_QUOTED = re.compile(
+_QUOTED = _later(
     r"(?P<prefix>[bBfFrRuU@]{0,2})(?:(?P<q>\"\"\"|'''|[\"'`])(?P<v>(?:(?!(?P=q))(?:\\[^\n]|[^\\\n]))*+)"
     r"|(?P<eq>\\{1,7}[\"'])(?P<ev>(?:(?!(?P=eq))(?:\\++[^\n]?|[^\\\n]))*+))"
 )
 _INNER = r"->|&(?![\w.-]{0,40}=|&|amp;)|\\(?![nrt\"'])"
-_BARE = re.compile(rf"(?:{_INNER}|[^\s\"'`,;&|()\[\]{{}}<>\\]|\([^\s\"'()]{{0,40}}\)){{1,{_LONGEST_WORD}}}+")
+_BARE = _later(rf"(?:{_INNER}|[^\s\"'`,;&|()\[\]{{}}<>\\]|\([^\s\"'()]{{0,40}}\)){{1,{_LONGEST_WORD}}}+")
 # In NAME=value and after a flag, only what a shell would split at is no part of the value.
-_SHELL = re.compile(
+_SHELL = _later(
     rf"(?:{_INNER}|[^\s\"'`,;&\\]|,(?!\s|\Z)|;(?!\s|\Z|[\w ]{{1,40}}=)|[\"'](?=\w))"
     rf"{{1,{_LONGEST_WORD}}}+"
 )
-_AFTER_BRACKET = re.compile(r"(?:[()\[\]{}](?=[\w!@#$%^*+=~?-])[^\s\"'`,;&()\[\]{}<>|\\]*+)*+")
-_LINE_END = re.compile(r"[\r\n]|\\n")
+_AFTER_BRACKET = _later(r"(?:[()\[\]{}](?=[\w!@#$%^*+=~?-])[^\s\"'`,;&()\[\]{}<>|\\]*+)*+")
+_LINE_END = _later(r"[\r\n]|\\n")
 _CLOSES = {")": "(", "]": "[", "}": "{", ".": "", ":": "", ",": ""}
-_UNBROKEN = re.compile(r"[^\s\"'`]*+")
+_UNBROKEN = _later(r"[^\s\"'`]*+")
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_STEM = re.compile(
+_WORD = _later(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_STEM = _later(
     r"(?:(?P<password>password|passwd|pwd|passphrase|passcode)|(?P<token>token)|(?P<api_key>(?:api|auth)_?key)"
     r"|(?P<secret>secret|(?:encryption|master|secret|shared|signing)_?key)|(?P<authorization>authorization)"
     r"|(?P<access_key>(?:access|account)_?key)|(?P<private_key>private_?key)|(?P<credential>credentials?))\Z"
@@ -263,22 +281,22 @@ _NO_TOKEN = _words("""begin bos cached cls completion continuation cur current e
 _NO_SECRET = _words("allow disable enable forgot has hide is no require requires show toggle use uses")
 _SPEAKS_OF_FLAG = _words("again argument first flag here instead option options parameter switch value with")
 
-_OURS = re.compile(r"(?:\b(?:bearer|basic|token)\s+)?\[REDACTED:[a-z0-9-]+\]", _I)
-_SCHEME = re.compile(r"(?:bearer|basic|token|digest|api-?key)\b\s*", _I)
-_TEMPLATE = re.compile(r"\$\{[A-Za-z_]|\{\{[^{}]*\}\}|\{(?:[A-Za-z_][\w.]++|\d?)\}")
-_PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.][\w.@/\\ -]*\Z")
-_RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z]).{16}")
-_LEXEME = re.compile(r"[#@]?[^\W\d]+(?:[ -][^\W\d]+)*\Z|#[0-9a-fA-F]{3,8}\Z|[\d.]+\Z")
-_CODE = re.compile(r"[A-Za-z_$][\w$]*(?:\??(?:\.|->|::)[\w$]+|(?P<call>\([^()]*\)))*+\Z")
-_WORDS = re.compile(r"[^\W\d]+(?:[-./:'][^\W\d]+)*[!?]*\Z")
-_NUMBERED = re.compile(r"(?:argon|base|bytes|float|ipv|md|oauth|pbkdf|pkcs|py|sha|u?int|utf|v)[-_]?\d+", _I)
-_NO_VALUE = re.compile(r"\(|\.[*+]|id=|--|fileb?://")
-_NO_BARE_VALUE = re.compile(r"[\[{<|=^\\]")
+_OURS = _later(r"(?:\b(?:bearer|basic|token)\s+)?\[REDACTED:[a-z0-9-]+\]", _I)
+_SCHEME = _later(r"(?:bearer|basic|token|digest|api-?key)\b\s*", _I)
+_TEMPLATE = _later(r"\$\{[A-Za-z_]|\{\{[^{}]*\}\}|\{(?:[A-Za-z_][\w.]++|\d?)\}")
+_PATH = _later(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.][\w.@/\\ -]*\Z")
+_RANDOM = _later(r"(?=.*\d)(?=.*[A-Z])(?=.*[a-z]).{16}")
+_LEXEME = _later(r"[#@]?[^\W\d]+(?:[ -][^\W\d]+)*\Z|#[0-9a-fA-F]{3,8}\Z|[\d.]+\Z")
+_CODE = _later(r"[A-Za-z_$][\w$]*(?:\??(?:\.|->|::)[\w$]+|(?P<call>\([^()]*\)))*+\Z")
+_WORDS = _later(r"[^\W\d]+(?:[-./:'][^\W\d]+)*[!?]*\Z")
+_NUMBERED = _later(r"(?:argon|base|bytes|float|ipv|md|oauth|pbkdf|pkcs|py|sha|u?int|utf|v)[-_]?\d+", _I)
+_NO_VALUE = _later(r"\(|\.[*+]|id=|--|fileb?://")
+_NO_BARE_VALUE = _later(r"[\[{<|=^\\]")
 _ENDS_COMMAND = ("", *"\n\r-|;&\\\"'`")
-_SLUG_PART = re.compile(r"(?:[^\W\d_]*\d{0,2}|\d+)\Z")
-_SYMBOL = re.compile(r"[!@#$%^*?~+=&]\w")
-_ALONE = re.compile(r"[ \t]*(?:-[ \t]+|export[ \t]+|(?!self|this)(?:[\w-]+\.)+)?\Z")
-_PAIRED = re.compile(r"(?:[?&]|=[^\s;,()]{1,60}[; \t])[ \t]*\Z")
+_SLUG_PART = _later(r"(?:[^\W\d_]*\d{0,2}|\d+)\Z")
+_SYMBOL = _later(r"[!@#$%^*?~+=&]\w")
+_ALONE = _later(r"[ \t]*(?:-[ \t]+|export[ \t]+|(?!self|this)(?:[\w-]+\.)+)?\Z")
+_PAIRED = _later(r"(?:[?&]|=[^\s;,()]{1,60}[; \t])[ \t]*\Z")
 
 
 def _judged(name: str) -> str:

@@ -8,7 +8,6 @@ import gc
 import json
 import logging
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,6 @@ import typer
 import hardwon
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.recall.topology import Branch
 from hardwon.reports import Loaded
 from hardwon.serve import terminal
 from hardwon.serve.cli_base import (
@@ -32,7 +30,7 @@ from hardwon.serve.cli_base import (
     RECORDING,
     SEEING,
     Ascii,
-    Chosen,
+    Given,
     Json,
     Width,
     app,
@@ -43,16 +41,22 @@ from hardwon.serve.cli_base import (
     look,
     progress,
     record_json,
+    signed,
     write,
     write_json,
     write_lines,
     write_text,
 )
+from hardwon.serve.cli_input import AsOf, Options, enveloped, filtered, moment
+from hardwon.serve.settings import VARIABLES
 from hardwon.serve.terminal import visible
 
 if TYPE_CHECKING:
     from hardwon.datasets import DatasetLoaded  # their word lists are read only where they are needed
+    from hardwon.recall.topology import Branch
 
+_SHELLS: Final = ("bash", "zsh", "fish")
+_WRONG_USAGE: Final = 2
 _SIZE_DIGITS_MAX: Final = 18  # of a number that may be meant; Python refuses to read endless ones
 
 
@@ -68,22 +72,24 @@ def _options(
     memory: Annotated[
         str | None,
         typer.Option(
-            envvar="HARDWON_MEMORY",
-            show_envvar=True,
             metavar="PATH",
-            help="The memory: a folder or a .db file.",
-            show_default="the nearest .hardwon, else the user's own",
+            help=f"The memory: a folder or a .db file; also {VARIABLES['memory']}.",
+            show_default="as hardwon config says: the nearest .hardwon, else the user's own",
         ),
     ] = None,
     project: Annotated[
         str | None,
-        typer.Option(envvar="HARDWON_PROJECT", show_envvar=True, metavar="NAME", help="The project within the memory."),
+        typer.Option(
+            metavar="NAME",
+            help=f"The project within the memory; also {VARIABLES['project']}.",
+            show_default="as hardwon config says",
+        ),
     ] = None,
     version: Annotated[  # noqa: ARG001  # its callback answers
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    ctx.obj = Chosen(memory, project)
+    ctx.obj = Given(memory, project)
 
 
 # --- remember and recall ----------------------------------------------------------------------------------------------
@@ -93,7 +99,13 @@ def _options(
     RECORDING,
     'hardwon remember "KeyError id in login.py" --outcome failure --tool code_interpreter --error-type runtime',
     'hardwon remember "Users want short answers" --outcome learning --insight-type preference --tag style',
+    answers="`id`, `path` (its file where the memory has a tree, else null), `record`.",
+    more="""The key that an outcome and tool require has an option of its own: `--task-type`, `--domain`, `--error-type`,
+    `--reason`, `--insight-type`, `--sentiment`. `--key KEY=VALUE` adds one of yours. `--summary`, `--tag`, `--author` and
+    `--file` (a file it is about) fill in the rest; `--key`, `--tag` and `--file` may be given more than once. The full list
+    of pairs is in [records.md](records.md); `--outcome` and `--tool` are its first two columns.""",
 )
+@enveloped
 def remember(
     ctx: typer.Context,
     content: Annotated[str, typer.Argument(help="What happened; - reads it from standard input.")],
@@ -107,9 +119,8 @@ def remember(
     insight_type: Annotated[str | None, typer.Option(help="Of a learning.")] = None,
     sentiment: Annotated[str | None, typer.Option(help="Of an interaction.")] = None,
     key: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A key of your own; as often as you like.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; as often as you like.")] = None,
-    author: Annotated[str | None, typer.Option(help="Who says so.")] = None,
-    file: Annotated[list[str] | None, typer.Option(help="A file it is about; as often as you like.")] = None,
+    *,
+    envelope: Options,
     as_json: Json = False,
 ) -> None:
     """Keep an experience. Prints its id, and its file where the memory has a tree."""
@@ -121,8 +132,7 @@ def remember(
         "insight_type": insight_type,
         "sentiment": sentiment,
     }
-    envelope = {"tags": tag, "author": author, "related_files": file}
-    keys = {name: value for name, value in (routing | envelope).items() if value is not None}
+    keys = {name: value for name, value in routing.items() if value is not None} | signed(ctx, envelope)
     for name, value in map(_key_and_value, key or ()):
         if name in keys:
             raise InvalidInputError.one("--key", f"{name}={value}", "keys that are not given otherwise")
@@ -140,46 +150,25 @@ def remember(
     RECORDING,
     'hardwon recall "login fails with KeyError"',
     'hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01',
+    answers="""a list of `score`, `why` (the named parts of the score), `stale` (a file that it is about is no longer what
+    it was), `changed` (a list of `path`, `change` (changed, gone, appeared or renamed) and `now`, where the file is by
+    now), `record`.""",
+    more="""A day given to `--since`, `--until` or `--as-of` is meant from its beginning, in UTC. `--path` is a glob over
+    the related files. `--as-of` answers what was believed then.""",
 )
+@filtered()
 def recall(
     ctx: typer.Context,
     query: Annotated[str, typer.Argument(help="What it is about.")],
     k: Annotated[int, typer.Option("-k", min=1, max=limits.RECALL_K_MAX, help="How many.")] = 5,
-    kind: Annotated[str | None, typer.Option(help="experience, fact, trajectory, episode or fix.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="success, failure, learning or interaction.")] = None,
-    tool: Annotated[str | None, typer.Option(help="Of experiences with this tool.")] = None,
-    task_id: Annotated[str | None, typer.Option(help="Of this task's episodes.")] = None,
-    model: Annotated[str | None, typer.Option(help="Of this model's fixes.")] = None,
-    issue_type: Annotated[str | None, typer.Option(help="Of fixes of this issue type.")] = None,
-    status: Annotated[str | None, typer.Option(help="hypothesis, verified, published or archived.")] = None,
-    tag: Annotated[str | None, typer.Option(help="With this tag.")] = None,
-    author: Annotated[str | None, typer.Option(help="By this author.")] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="From this time on: a day, or ISO 8601 with a zone.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Before this time.")] = None,
-    path: Annotated[str | None, typer.Option(metavar="GLOB", help="About files whose path matches.")] = None,
-    as_of: Annotated[str | None, typer.Option(metavar="TIME", help="As it was believed then.")] = None,
+    *,
+    filters: Options,
+    as_of: AsOf = None,
     as_json: Json = False,
 ) -> None:
     """Find what answers a question, the best first."""
-    given = {
-        "kind": kind,
-        "outcome": outcome,
-        "tool": tool,
-        "task_id": task_id,
-        "model": model,
-        "issue_type": issue_type,
-        "status": status,
-        "tag": tag,
-        "author": author,
-        "since": _time(since),
-        "until": _time(until),
-        "path": path,
-    }
-    filters = {name: value for name, value in given.items() if value is not None}
     with chosen(ctx).open(to_read=True) as memory:
-        hits = memory.recall(query, k, as_of=_time(as_of), **filters)
+        hits = memory.recall(query, k, as_of=moment(as_of), **filters)
     if as_json:
         write_json(
             [
@@ -200,7 +189,14 @@ def recall(
 # --- see what is there ------------------------------------------------------------------------------------------------
 
 
-@command(SEEING, "hardwon stats", "hardwon --memory agent_brain stats --json")
+@command(
+    SEEING,
+    "hardwon stats",
+    "hardwon --memory agent_brain stats --json",
+    answers="""`location`, `project`, `size_bytes`, `records`, `decisions`, `adopted`, `cleaned`, `events`, `forgotten`,
+    `by_kind`, `by_outcome`, `by_tool`, `by_status`, `by_author`, `first` and `last` (the times of the oldest and newest
+    record, or null).""",
+)
 def stats(ctx: typer.Context, as_json: Json = False) -> None:
     """Print how much there is, of what, and where."""
     with chosen(ctx).open(to_read=True) as memory:
@@ -213,7 +209,15 @@ def stats(ctx: typer.Context, as_json: Json = False) -> None:
     write_json(shape | {"first": first and first.isoformat(), "last": last and last.isoformat()})
 
 
-@command(SEEING, "hardwon map", "hardwon map --depth 2 --min-share 0.05 --sizes")
+@command(
+    SEEING,
+    "hardwon map",
+    "hardwon map --depth 2 --min-share 0.05 --sizes",
+    answers="""the whole tree whatever the options say, `name`, `count`, `bytes` (both with everything below) and
+    `branches`, a list of the same.""",
+    more="""A bar, the count and the share of the folder above for every folder; those with less than `--min-share` of the
+    one above them are summed up in one line.""",
+)
 def map_(
     ctx: typer.Context,
     depth: Annotated[int | None, typer.Option(min=1, help="Levels to show.", show_default="all")] = None,
@@ -234,7 +238,14 @@ def map_(
         write_lines(terminal.map_lines(found, look(width, ascii_only), depth=depth, min_share=min_share, sizes=sizes))
 
 
-@command(SEEING, "hardwon hotspots", "hardwon hotspots --share 0.5 --limit 10 --json")
+@command(
+    SEEING,
+    "hardwon hotspots",
+    "hardwon hotspots --share 0.5 --limit 10 --json",
+    answers="a list of `area`, `path`, `count`, `share`.",
+    more="""Folders that hold at least `--share` of the nearest folder above them that holds more, the largest first.
+    Folders that hold nothing but one another count as one place.""",
+)
 def hotspots(
     ctx: typer.Context,
     share: Annotated[float, typer.Option(help="At least this share of the folder above, up to 1.")] = limits.HOTSPOT_SHARE,
@@ -252,7 +263,15 @@ def hotspots(
         write_lines(terminal.hotspot_lines(found, look(width, ascii_only)))
 
 
-@command(SEEING, "hardwon reflect", "hardwon reflect --json")
+@command(
+    SEEING,
+    "hardwon reflect",
+    "hardwon reflect --json",
+    answers="""`total`, `by_outcome`, `by_tool`, `hotspots` and `strengths` (lists of `area` and `count`), `intake`,
+    `insights`, `recent` (records).""",
+    more="""How often things work, where failures and successes gather, how much could not be routed, and what that comes to
+    in a few sentences. Nothing is concluded from fewer than ten attempts.""",
+)
 def reflect(ctx: typer.Context, width: Width = None, ascii_only: Ascii = False, as_json: Json = False) -> None:
     """Say what works, where things fail, and how sure that is."""
     with chosen(ctx).open(to_read=True) as memory:
@@ -265,7 +284,7 @@ def reflect(ctx: typer.Context, width: Width = None, ascii_only: Ascii = False, 
         write_lines(terminal.reflection_lines(said, look(width, ascii_only)))
 
 
-def _branch_json(branch: Branch) -> dict[str, Any]:
+def _branch_json(branch: "Branch") -> dict[str, Any]:
     below = [_branch_json(inner) for inner in branch.branches]
     return {"name": branch.name, "count": branch.count, "bytes": branch.bytes, "branches": below}
 
@@ -289,6 +308,11 @@ Author = Annotated[str, typer.Option(help="Who is said to have recorded what nam
     DATA_SETS,
     "hardwon generate 200 --seed 7 --sessions --output memories.jsonl",
     "hardwon --memory agent_brain generate small --load",
+    answers="""the data set itself where it goes to standard output; otherwise `total`, `output` (the file or null),
+    `loaded` (as load prints it, or null).""",
+    more="""`--sessions` spreads it over working days, from `--start` on. It goes to standard output, to a new file
+    (`--output`), into the memory (`--load`), or to several of them; without `--format` the file's name says how it is
+    written.""",
 )
 def generate(
     ctx: typer.Context,
@@ -327,7 +351,15 @@ def generate(
         write_text(str(loaded))
 
 
-@command(DATA_SETS, "hardwon validate memories.jsonl", "hardwon validate memories.jsonl --json")
+@command(
+    DATA_SETS,
+    "hardwon validate memories.jsonl",
+    "hardwon validate memories.jsonl --json",
+    answers="""`ok`, `total`, `errors` and `warnings` (lists of `index`, `field`, `value`, `wrong`, `remedy`, `severity`,
+    `line`), `distributions` (a list of `field`, `name`, `count`, `share`, `least`, `most`, `within`).""",
+    more="""Errors keep a memory from being stored, and give exit code 1; warnings (too generic, near-copies, unlikely
+    shares) do not.""",
+)
 def validate(
     file: Annotated[str, typer.Argument(help="A data set: JSON, JSON Lines, or Python source, which is parsed and not run.")],
     as_json: Json = False,
@@ -348,6 +380,12 @@ def validate(
     DATA_SETS,
     "hardwon --memory agent_brain load memories.jsonl",
     "hardwon --memory agent_brain load memories.jsonl --dry-run --json",
+    answers="""JSON of a data set: `source` ("dataset"), `total`, `stored`, `ids`, `rejected` and `warnings` (as the errors
+    of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`, `conflicting` (ids kept here
+    with other content), `forgotten`, `dry_run`.""",
+    more="""Memories with errors are refused, told, and give exit code 1; the others are kept. `--author` is who is said to
+    have recorded those memories of a data set that name nobody; a name of its own lets you roll the data set back. Records
+    that were exported keep their authors.""",
 )
 def load(
     ctx: typer.Context,
@@ -440,6 +478,12 @@ def _loaded_text(loaded: Loaded) -> str:
     CARE,
     "hardwon --memory agent_brain sync --make-tree",
     "hardwon --memory agent_brain sync --json",
+    answers="""`added`, `edited`, `moved`, `absent` (numbers of files), `left` (an object of paths and the reasons),
+    `secrets` (paths of files that hold one).""",
+    more="""Looks at every file and takes in what people added, changed, moved or removed. Every command does so for what it
+    needs; this one looks at everything, and tells which files it could not read and left alone. `--make-tree` first gives
+    the memory a tree where it has none, with a file for every experience; memory files that lie in the folder already are
+    taken in.""",
 )
 def sync(
     ctx: typer.Context,
@@ -473,11 +517,6 @@ def _key_and_value(given: str) -> tuple[str, str]:
     return name, value
 
 
-def _time(given: str | None) -> str | None:
-    """A day is meant from its beginning, in UTC."""
-    return f"{given}T00:00:00Z" if given and re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII) else given
-
-
 class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return f"hardwon: {visible(' '.join(super().format(record).split()))}"
@@ -501,7 +540,18 @@ def main() -> None:
     handler.setFormatter(_OneLine())
     logging.getLogger("hardwon").addHandler(handler)
     warnings.showwarning = _show_warning
+    _show_completion_of_a_named_shell()
     app(prog_name="hardwon")
+
+
+def _show_completion_of_a_named_shell() -> None:
+    """`--show-completion zsh`: typer's own option takes no shell, and shows what the one that it is called from needs."""
+    if len(sys.argv) == 3 and sys.argv[1] == "--show-completion":
+        shell = sys.argv[2]
+        if shell not in _SHELLS:
+            complain(f"--show-completion: {shell!r} is not allowed; allowed: {', '.join(_SHELLS)}, or nothing for this shell's")
+            sys.exit(_WRONG_USAGE)
+        os.environ["_HARDWON_COMPLETE"] = f"source_{shell}"
 
 
 if __name__ == "__main__":

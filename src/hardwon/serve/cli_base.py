@@ -11,18 +11,24 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from hardwon.errors import HardwonError
 from hardwon.memory import Memory
 from hardwon.model import Record
+from hardwon.serve.settings import Settings
 from hardwon.serve.terminal import Line, Look, shown, visible
+
+if TYPE_CHECKING:
+    from hardwon.outside.embedders import Embedder
 
 FAILED: Final = 1
 READER_LEFT: Final = 141
@@ -33,15 +39,25 @@ _WIDTH: Final = 80
 
 RECORDING: Final = "Remember and recall"
 SEEING: Final = "See what is there"
+LEARNED: Final = "What it learned"
 FIXES: Final = "Fixes"
 TRUST: Final = "Trust"
 DATA_SETS: Final = "Data sets"
 SERVING: Final = "Serve others"
 CARE: Final = "Care"
 OLDER_SCRIPTS: Final = "For scripts written for memory.sh"
-GROUPS: Final = (RECORDING, SEEING, FIXES, TRUST, DATA_SETS, SERVING, CARE, OLDER_SCRIPTS)
+GROUPS: Final = (RECORDING, SEEING, LEARNED, FIXES, TRUST, DATA_SETS, SERVING, CARE, OLDER_SCRIPTS)
 
 _MODULE_OF: Final[Mapping[str, str]] = {
+    "init": "cli_init",
+    "record": "cli_record",
+    **dict.fromkeys(("context", "advise"), "cli_asking"),
+    **dict.fromkeys(("browse", "show", "forget", "credit", "supersede"), "cli_records"),
+    **dict.fromkeys(
+        ("rules", "cards", "scores", "compare", "decisions", "solutions", "odds", "similar", "strategies", "fixers", "trends"),
+        "cli_reports",
+    ),
+    "matrix": "cli_reports",
     **dict.fromkeys(("model", "recent", "successful", "patterns"), "cli_fixes"),
     "run": "cli_run",
     **dict.fromkeys(("audit", "verify", "publish", "archive", "stale"), "cli_governance"),
@@ -51,15 +67,21 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     "hooks": "cli_hooks",
     "serve": "cli_serve",
     "tokens": "cli_tokens",
+    "config": "cli_settings",
+    **dict.fromkeys(("merge", "adopt"), "cli_moving"),
+    **dict.fromkeys(("consolidate", "rollback", "reembed"), "cli_knowledge"),
 }
 """Commands whose module is imported when somebody asks for one of them."""
 
 Command = Callable[..., None]
+EXAMPLES: Final = "\b\nExamples:\n"
+"""What the examples of a command stand under."""
 
 
 class _Declared(NamedTuple):
     app: typer.Typer
     group: str
+    more: str = ""
 
 
 _declared: Final[dict[str, _Declared]] = {}
@@ -69,7 +91,8 @@ class _ByName(Mapping[str, Any]):
     """The commands. Each is built when it is asked for: to build all of them takes longer than most of them run."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*_declared, *_MODULE_OF)))
+        """In one order, whichever modules were imported so far."""
+        return iter([*(name for name in _declared if name not in _MODULE_OF), *_MODULE_OF])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -81,6 +104,8 @@ class _ByName(Mapping[str, Any]):
         built = typer.main.get_command(found.app)
         built.name = name
         built.rich_help_panel = found.group  # type: ignore[attr-defined]  # every command of typer's has it
+        if found.more:
+            built.more = found.more  # type: ignore[attr-defined]  # of commands that have a word before them
         return built
 
 
@@ -90,6 +115,10 @@ class _Commands(TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.commands = _ByName()  # type: ignore[assignment]  # nothing is added to it later
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # what it overrides has it
+        """The names alone: completing one of them must not build all."""
+        return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # what it overrides has it
         groups: dict[str, list[tuple[str, str]]] = {name: [] for name in GROUPS}
@@ -131,26 +160,54 @@ app: Final = new_app(
 )
 
 
-def command(group: str, *examples: str, settings: dict[str, Any] | None = None) -> Callable[[Command], Command]:
-    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context."""
+def command(
+    group: str, *examples: str, settings: dict[str, Any] | None = None, answers: str = "", more: str = ""
+) -> Callable[[Command], Command]:
+    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context.
+
+    `answers` and `more` are Markdown for docs/cli.md, which is made from them: what `--json` prints, with every key, and what
+    there is to say beyond the help."""
 
     def added(function: Command) -> Command:
         name = function.__name__.rstrip("_")
         single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        single.command(name, epilog=epilog_of(examples), context_settings=settings)(function)
+        told = _told(answers, more)
+        single.command(name, cls=told, epilog=epilog_of(examples), context_settings=settings)(function)
         _declared[name] = _Declared(single, group)
         return function
 
     return added
 
 
-def add_app(name: str, group: str, inner: typer.Typer) -> None:
-    """Adds commands that have a word of their own before them."""
-    _declared[name] = _Declared(inner, group)
+def add_app(name: str, group: str, inner: typer.Typer, more: str = "") -> None:
+    """Adds commands that have a word of their own before them; `inner_command` declares them."""
+    _declared[name] = _Declared(inner, group, more)
+
+
+def inner_command(
+    inner: typer.Typer, *examples: str, name: str | None = None, answers: str = "", more: str = "", hidden: bool = False
+) -> Callable[[Command], Command]:
+    """`command`, for one that has a word before it."""
+    return inner.command(name, cls=_told(answers, more), epilog=epilog_of(examples), hidden=hidden)
+
+
+class ToldCommand(TyperCommand):
+    """A command, and what the reference tells of it beyond its help."""
+
+    answers: ClassVar[str] = ""
+    more: ClassVar[str] = ""
+
+
+def _told(said: str, beyond: str) -> type[ToldCommand]:
+    class Told(ToldCommand):
+        answers = said
+        more = beyond
+
+    return Told
 
 
 def epilog_of(examples: Iterable[str]) -> str:
-    return "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    return EXAMPLES + "\n".join(f"  {example}" for example in examples)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
@@ -163,20 +220,33 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The memory and the project that the command line, or the environment, names."""
+class Given:
+    """What the options before the command say."""
 
     memory: str | None
     project: str | None
 
-    def open(self, *, to_read: bool = False) -> Memory:
+    @cached_property
+    def settings(self) -> Settings:
+        """Read when a command needs them: what is wrong with a file must not keep anybody from the others."""
+        return Settings.read({"memory": self.memory, "project": self.project})
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The memory and the project that the settings name."""
+
+    memory: str | None
+    project: str | None
+
+    def open(self, *, to_read: bool = False, embedder: "Embedder | None" = None) -> Memory:
         """A command that only reads does not make a memory where somebody mistyped its name."""
         if to_read and not self.may_exist():
             fail(
-                f"there is no memory at {self.memory}: check --memory (or HARDWON_MEMORY); hardwon remember makes a new one, "
+                f"there is no memory at {self.memory}: check --memory and hardwon config; hardwon init makes a new one, "
                 "hardwon sync --make-tree takes in a folder of memory files"
             )
-        return Memory(self.memory, self.project)
+        return Memory(self.memory, self.project, embedder=embedder)
 
     def may_exist(self) -> bool:
         """False where a name was given and nothing is there."""
@@ -192,9 +262,25 @@ def _is_memory(location: str) -> bool:
 
 
 def chosen(ctx: typer.Context) -> Chosen:
-    found = ctx.find_object(Chosen)
+    settings = settings_of(ctx)
+    return Chosen(settings.memory.value, settings.project.value)
+
+
+def author_of(ctx: typer.Context, given: str | None) -> str | None:
+    """Who writes: as the command's own option says, else as the settings do."""
+    return settings_of(ctx).author.value if given is None else given
+
+
+def signed(ctx: typer.Context, envelope: Mapping[str, Any]) -> dict[str, Any]:
+    """An envelope with its author: the one that it names, else the one that the settings do."""
+    author = author_of(ctx, envelope.get("author"))
+    return {**envelope, "author": author} if author is not None else dict(envelope)
+
+
+def settings_of(ctx: typer.Context) -> Settings:
+    found = ctx.find_object(Given)
     assert found is not None  # noqa: S101  # for type checkers: the options before the command set it
-    return found
+    return found.settings
 
 
 # --- writing, asking, failing -----------------------------------------------------------------------------------------
@@ -202,6 +288,20 @@ def chosen(ctx: typer.Context) -> Chosen:
 
 def record_json(record: Record) -> Any:
     return json.loads(record.to_json())
+
+
+def plain(value: object) -> Any:
+    """What a memory answers, as JSON knows it: its fields by name, times as text, records as records."""
+    if isinstance(value, Record):
+        return record_json(value)
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping) or hasattr(value, "_asdict"):
+        named = value if isinstance(value, Mapping) else value._asdict()
+        return {name: plain(each) for name, each in named.items()}
+    if isinstance(value, list | tuple):
+        return list(map(plain, value))
+    return value.isoformat() if isinstance(value, date) else value
 
 
 def look(width: int | None = None, ascii_only: bool = False) -> Look:

@@ -43,7 +43,16 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen a
 # --- what goes, and comes back ------------------------------------------------------------------------------------------
 
 
-@command(CARE, "hardwon cleanup 90 --dry-run", "hardwon cleanup 30 --keep-successes 365 --yes")
+@command(
+    CARE,
+    "hardwon cleanup 90 --dry-run",
+    "hardwon cleanup 30 --keep-successes 365 --yes",
+    answers="""`failed` and `successful` (how many go), `kept` (old ones that stay for their value), `left` (more for the
+    next run), `event_id` (for undo; null in a preview), `dry_run`. Without `--yes` that is the preview, and the exit code
+    is 1 where something would go.""",
+    more="""Fixes that worked stay longer than those that failed; those of high value stay. What they taught (patterns,
+    counts, probabilities) stays in any case. It prints what to type to take it back.""",
+)
 def cleanup(
     ctx: typer.Context,
     days: OlderThan = limits.CLEANUP_DAYS,
@@ -63,7 +72,13 @@ def cleanup(
         _do(memory, clean, "Take them out?", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
-@command(CARE, "hardwon compress 180 --dry-run", "hardwon compress --yes")
+@command(
+    CARE,
+    "hardwon compress 180 --dry-run",
+    "hardwon compress --yes",
+    answers="`records`, `saved_bytes`, `left`, `event_id`, `dry_run`.",
+    more="""Nothing that was learned changes.""",
+)
 def compress(
     ctx: typer.Context, days: OlderThan = limits.COMPRESS_DAYS, dry_run: DryRun = False, yes: Yes = False, as_json: Json = False
 ) -> None:
@@ -139,7 +154,12 @@ def quoted(text: str) -> str:
     return shlex.quote(text)
 
 
-@command(CARE, "hardwon undo 0198c0de-0000-7000-8000-000000000001")
+@command(
+    CARE,
+    "hardwon undo 0198c0de-0000-7000-8000-000000000001",
+    answers="`id`, `action`, `target`, `reason`.",
+    more="""Any decision can be taken back, by the id that was printed. A cleanup that compact made final cannot be undone.""",
+)
 def undo(
     ctx: typer.Context,
     event_id: Annotated[str, typer.Argument(metavar="ID", help="As the command that did it printed it.")],
@@ -155,7 +175,13 @@ def undo(
         write_text(f"undone: {undone.action}{about}")
 
 
-@command(CARE, "hardwon compact --yes", "hardwon compact --yes --json")
+@command(
+    CARE,
+    "hardwon compact --yes",
+    "hardwon compact --yes --json",
+    answers="`purged` (records whose texts are gone for good), `before_bytes`, `after_bytes`.",
+    more="""The room goes back to the disk.""",
+)
 def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None:
     """Give back the room of what was taken out. Asks first: no earlier cleanup can be undone afterwards."""
     with chosen(ctx).open(to_read=True) as memory:
@@ -174,7 +200,13 @@ def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None
 # --- health -------------------------------------------------------------------------------------------------------------
 
 
-@command(CARE, "hardwon doctor", "hardwon doctor --json")
+@command(
+    CARE,
+    "hardwon doctor",
+    "hardwon doctor --json",
+    answers="`ok`, `findings` (a list of `check`, `ok`, `detail`).",
+    more="""Checks the file, derives again everything that is derived, and compares. Changes nothing.""",
+)
 def doctor(ctx: typer.Context, as_json: Json = False) -> None:
     """Check that the memory is sound. Exit code 1 when something is wrong."""
     with chosen(ctx).open(to_read=True) as memory, progress("checking"):
@@ -191,7 +223,13 @@ def doctor(ctx: typer.Context, as_json: Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
-@command(CARE, "hardwon rebuild", "hardwon rebuild --json")
+@command(
+    CARE,
+    "hardwon rebuild",
+    "hardwon rebuild --json",
+    answers="`corrected` (how many records were).",
+    more="""What to do when doctor says so.""",
+)
 def rebuild(ctx: typer.Context, as_json: Json = False) -> None:
     """Derive what is learned from the records again. What differs is corrected."""
     with chosen(ctx).open(to_read=True) as memory, progress("deriving"):

@@ -39,7 +39,25 @@ _FORMAT_OF: Final = {".json": ExportFormat.JSON, ".csv": ExportFormat.CSV}
 
 
 @command(
-    CARE, "hardwon export records.jsonl", "hardwon export fixes.csv --json", "hardwon export report.json --format insights"
+    CARE,
+    "hardwon export records.jsonl",
+    "hardwon export fixes.csv --json",
+    "hardwon export report.json --format insights",
+    answers="`file`, `format`, `records` (how many records or fixes it was made from).",
+    more="""The file is there whole or not at all. `--format` says what, else the file's name does:
+
+    | format | |
+    |---|---|
+    | `jsonl` | every record, one JSON object a line; `hardwon load` reads it. Also where the name says nothing |
+    | `json` | the same records as one JSON list; for names that end in `.json` |
+    | `csv` | the fixes, one row each with the columns of `fix_history`; for names that end in `.csv` |
+    | `insights` | a report of the fixes: statistics, models, knowledge base, trends |
+    | `analytics` | numbers of the fixes by day, model, issue type and fixer |
+
+    A file that exists is kept unless `--force` is given; with it, a link stays and the file that it leads to is replaced.
+    What is no regular file, and the memory's own files, are never replaced. `csv`, `insights` and `analytics` tell of the
+    project `default`, where fix history is kept: where another one is chosen, or found from the git checkout, say `hardwon
+    --project default export …`.""",
 )
 def export(
     ctx: typer.Context,
@@ -89,7 +107,14 @@ def _exported(memory: Memory, path: Path, form: ExportFormat, told: Callable[[in
     return memory.fix_totals().attempts
 
 
-@command(CARE, "hardwon backup copy.db", "hardwon backup other.db --json")
+@command(
+    CARE,
+    "hardwon backup copy.db",
+    "hardwon backup other.db --json",
+    answers="`file`, `sha256`, `size_bytes`.",
+    more="""With all its projects, as of one instant. `FILE.sha256` beside it is for `sha256sum --check`. An existing file
+    is kept, and told. `examples/backup.sh` makes such copies from cron and keeps the newest.""",
+)
 def backup(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(help="Where to: a file that does not exist yet.")],
@@ -104,7 +129,14 @@ def backup(
         write_text(f"{size_text(made.size_bytes)} copied to {made.path}\nsha256 {made.sha256}")
 
 
-@command(CARE, "hardwon restore copy.db --yes", "hardwon --memory other restore copy.db --yes --json")
+@command(
+    CARE,
+    "hardwon restore copy.db --yes",
+    "hardwon --memory other restore copy.db --yes --json",
+    answers="`file`, `kept` (where the memory that was there is now, or null).",
+    more="""Also while others have the memory open. It asks, or takes `--yes`, where there is one already; you are told
+    where that is kept.""",
+)
 def restore(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(help="What backup made.")],

@@ -17,8 +17,8 @@ from hardwon.serve.cli_base import (
     Command,
     Json,
     add_app,
-    epilog_of,
     fail,
+    inner_command,
     new_app,
     progress,
     write_json,
@@ -61,7 +61,16 @@ fix_history: Final = new_app(
     help="Run a command of memory.sh. It works on the folder AIMemory and prints what scripts written for it read.",
     add_completion=False,
 )
-add_app("fix-history", OLDER_SCRIPTS, fix_history)
+add_app(
+    "fix-history",
+    OLDER_SCRIPTS,
+    fix_history,
+    more="""`hardwon fix-history COMMAND` has the commands of fix history's `memory.sh` with the output that scripts written
+    for it read; so has `drop_in/memory.sh`, which runs it. It works on the folder `AIMemory` in the current folder, or on
+    the one that `--memory-dir PATH` before the command, or `HARDWON_AIMEMORY`, names, and not on the one of `--memory`; a
+    folder that is not there is told and not made. Every command takes `--json`. No command, or an unknown one: how to use
+    it, and exit code 2.""",
+)
 
 
 @fix_history.callback()
@@ -95,11 +104,17 @@ def _opened(ctx: typer.Context) -> Iterator["AIMemory"]:
         yield history
 
 
-def _command(*examples: str) -> Callable[[Command], Command]:
-    return fix_history.command(epilog=epilog_of(examples))
+def _command(*examples: str, answers: str, more: str) -> Callable[[Command], Command]:
+    return inner_command(fix_history, *examples, answers=answers, more=more)
 
 
-@_command("hardwon fix-history stats", "hardwon fix-history --memory-dir AIMemory stats --json")
+@_command(
+    "hardwon fix-history stats",
+    "hardwon fix-history --memory-dir AIMemory stats --json",
+    answers="""`total_fixes_attempted`, `successful_fixes` (applied and verified), `success_rate`, `models_encountered`,
+    `issue_types_seen`, `recent_activity_7days`, `knowledge_base_size`, `memory_directory`.""",
+    more="A heading, then eight lines `  key: value` in a fixed order.",
+)
 def stats(ctx: typer.Context, as_json: Json = False) -> None:
     """Print how much was tried, and how much of it worked."""
     with _opened(ctx) as history:
@@ -111,14 +126,24 @@ def stats(ctx: typer.Context, as_json: Json = False) -> None:
     write_text("\n".join([HEADING, *(f"  {name}: {rounded[name]}" for name in STATISTICS)]))
 
 
-@_command("hardwon fix-history model qwen2.5:7b")
+@_command(
+    "hardwon fix-history model qwen2.5:7b",
+    answers="""`model_name`, `total_tests`, `success_rate`, `common_issues`, `effective_fixes`, `recent_history`,
+    `applied_rate`, `p_success`, `performance_notes`, `last_updated`.""",
+    more="One JSON object, with or without `--json`.",
+)
 def model(ctx: typer.Context, name: Name, as_json: Json = False) -> None:  # noqa: ARG001  # it prints JSON either way
     """Print what is known of a model, as JSON."""
     with _opened(ctx) as history:
         write_json(history.get_model_insights(name))
 
 
-@_command("hardwon fix-history export", "hardwon fix-history export insights.json --json")
+@_command(
+    "hardwon fix-history export",
+    "hardwon fix-history export insights.json --json",
+    answers="`file`.",
+    more="Writes the insights report, without a name as `ai_insights_YYYYmmdd_HHMMSS.json`; replaces a file of that name.",
+)
 def export(
     ctx: typer.Context,
     file: Annotated[
@@ -136,28 +161,48 @@ def export(
         write_text(f"Insights exported to {target}")
 
 
-@_command("hardwon fix-history recent", "hardwon fix-history recent 30 --json")
+@_command(
+    "hardwon fix-history recent",
+    "hardwon fix-history recent 30 --json",
+    answers="as `hardwon recent` prints it.",
+    more="As `hardwon recent`.",
+)
 def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Fixes = limits.FIXES_LISTED, as_json: Json = False) -> None:
     """List the fixes that were tried in the last days."""
     with _opened(ctx) as history:
         show_recent(history.memory, days, limit, as_json=as_json)
 
 
-@_command("hardwon fix-history successful", "hardwon fix-history successful --json")
+@_command(
+    "hardwon fix-history successful",
+    "hardwon fix-history successful --json",
+    answers="as `hardwon successful` prints it.",
+    more="As `hardwon successful`.",
+)
 def successful(ctx: typer.Context, limit: Shown = STRATEGIES_LISTED, as_json: Json = False) -> None:
     """List what worked best, by issue type."""
     with _opened(ctx) as history:
         show_successful(history.memory, limit, as_json=as_json)
 
 
-@_command("hardwon fix-history patterns", "hardwon fix-history patterns --json")
+@_command(
+    "hardwon fix-history patterns",
+    "hardwon fix-history patterns --json",
+    answers="as `hardwon patterns` prints it.",
+    more="As `hardwon patterns`.",
+)
 def patterns(ctx: typer.Context, limit: Fixes = PATTERNS_LISTED, every: All = False, as_json: Json = False) -> None:
     """List the issues that keep coming up, and what fixes them."""
     with _opened(ctx) as history:
         show_patterns(history.memory, limit, every=every, as_json=as_json)
 
 
-@_command("hardwon fix-history cleanup", "hardwon fix-history cleanup 90 --json")
+@_command(
+    "hardwon fix-history cleanup",
+    "hardwon fix-history cleanup 90 --json",
+    answers="`failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).",
+    more="""As `hardwon cleanup`, but at once and without asking; tells how many went and stayed, and how to take it back.""",
+)
 def cleanup(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS, as_json: Json = False) -> None:
     """Take out old fixes at once. What they taught stays; prints how to take it back."""
     with _opened(ctx) as history, progress("cleaning up"):

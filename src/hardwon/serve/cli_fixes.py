@@ -26,7 +26,16 @@ Shown = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most s
 All = Annotated[bool, typer.Option("--all", help="Also issues that came up only once.")]
 
 
-@command(FIXES, "hardwon model qwen2.5:7b", "hardwon model qwen2.5:7b --json")
+@command(
+    FIXES,
+    "hardwon model qwen2.5:7b",
+    "hardwon model qwen2.5:7b --json",
+    answers="""`model_name`, `total_tests`, `applied`, `verified`, `success_rate` (the plain share of verified),
+    `confidence`, `p_success`, `interval`, `common_issues` (a list of `issue_type` and `count`), `effective_fixes`
+    (strategies), `performance_notes`, `last_updated` (null where no fix of the model is recorded), `recent_history`
+    (fixes).""",
+    more="""How its fixes went, its common issues, what helped, how it compares with other models, and the newest attempts.""",
+)
 def model(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
     """Print what is known of a model: its issues, what helped."""
     with chosen(ctx).open(to_read=True) as memory:
@@ -38,21 +47,44 @@ def model(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
         write_lines(terminal_fixes.model_lines(insights, newest, look()))
 
 
-@command(FIXES, "hardwon recent", "hardwon recent 30 --limit 20 --json")
+@command(
+    FIXES,
+    "hardwon recent",
+    "hardwon recent 30 --limit 20 --json",
+    answers="""a list of fixes: `id`, `timestamp`, `model_name`, `issue_type`, `description`, `fixer_type`, `analysis`,
+    `fix_commands`, `outcome`, `fix_success`, `verification_success`, `execution_time_seconds`, `notes`.""",
+    more="""The newest first, each with its outcome.""",
+)
 def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Fixes = limits.FIXES_LISTED, as_json: Json = False) -> None:
     """List the fixes that were tried in the last days."""
     with chosen(ctx).open(to_read=True) as memory:
         show_recent(memory, days, limit, as_json=as_json)
 
 
-@command(FIXES, "hardwon successful", "hardwon successful --limit 3 --json")
+@command(
+    FIXES,
+    "hardwon successful",
+    "hardwon successful --limit 3 --json",
+    answers="a list of `issue_type` and `strategies`.",
+    more="""The most frequent type first: how often it worked and how likely it is to work again. What never worked is not
+    listed.""",
+)
 def successful(ctx: typer.Context, limit: Shown = STRATEGIES_LISTED, as_json: Json = False) -> None:
     """List what worked best, by issue type."""
     with chosen(ctx).open(to_read=True) as memory:
         show_successful(memory, limit, as_json=as_json)
 
 
-@command(FIXES, "hardwon patterns", "hardwon patterns --all --limit 50 --json")
+@command(
+    FIXES,
+    "hardwon patterns",
+    "hardwon patterns --all --limit 50 --json",
+    answers="""a list of `name`, `kind` ("exact", "model" or "type"), `issue_type`, `model` (null for any), `signature`,
+    `success_count`, `failure_count`, `applied_count`, `confidence`, `p_success`, `interval`, `last_seen`, `best_fix` (a
+    strategy, or null where none worked).""",
+    more="""The most frequent first: the same signature, a model and issue type, an issue type on any model; each with its
+    best fix.""",
+)
 def patterns(ctx: typer.Context, limit: Fixes = PATTERNS_LISTED, every: All = False, as_json: Json = False) -> None:
     """List the issues that keep coming up, and what fixes them."""
     with chosen(ctx).open(to_read=True) as memory:

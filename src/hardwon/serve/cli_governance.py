@@ -26,7 +26,13 @@ By = Annotated[str, typer.Option(help="Who says so.")]
 
 
 @command(
-    TRUST, "hardwon audit 0198c0de-0000-7000-8000-000000000001", "hardwon audit 0198c0de-0000-7000-8000-000000000001 --json"
+    TRUST,
+    "hardwon audit 0198c0de-0000-7000-8000-000000000001",
+    "hardwon audit 0198c0de-0000-7000-8000-000000000001 --json",
+    answers="""`id`, `record` (null where it was forgotten), `life` (each with `kind`, `at`, `by`, `status`, `reason`,
+    `verified_by`, `verification_id`, `replaced_by`, `helped`), `links` (`replaced_by`, `replaces`, `contradicts`).""",
+    more="""Everything that happened to it comes with its status after each; then what replaced it, what it replaced and
+    what contradicts it. Of a forgotten record its tombstone is left.""",
 )
 def audit(ctx: typer.Context, record_id: RecordId, as_json: Json = False) -> None:
     """Show a record's whole life: who wrote it, what happened to it since, and what it has to do with others."""
@@ -42,7 +48,11 @@ def audit(ctx: typer.Context, record_id: RecordId, as_json: Json = False) -> Non
         write_lines([*map(_life_line, life), *_link_lines(links)])
 
 
-@command(TRUST, "hardwon verify 0198c0de-0000-7000-8000-000000000001 --by test_runner --verification-id ci-1234")
+@command(
+    TRUST,
+    "hardwon verify 0198c0de-0000-7000-8000-000000000001 --by test_runner --verification-id ci-1234",
+    answers="`id`, `record`.",
+)
 def verify(
     ctx: typer.Context,
     record_id: RecordId,
@@ -55,14 +65,22 @@ def verify(
         _tell(memory.verify(record_id, by, verification_id), as_json)  # type: ignore[arg-type]  # it says what is allowed
 
 
-@command(TRUST, "hardwon publish 0198c0de-0000-7000-8000-000000000001")
+@command(
+    TRUST,
+    "hardwon publish 0198c0de-0000-7000-8000-000000000001",
+    answers="`id`, `record`.",
+)
 def publish(ctx: typer.Context, record_id: RecordId, by: By = "user", as_json: Json = False) -> None:
     """Mark a verified record as one that proved itself."""
     with chosen(ctx).open(to_read=True) as memory:
         _tell(memory.publish(record_id, by), as_json)
 
 
-@command(TRUST, 'hardwon archive 0198c0de-0000-7000-8000-000000000001 --reason "the service is gone"')
+@command(
+    TRUST,
+    'hardwon archive 0198c0de-0000-7000-8000-000000000001 --reason "the service is gone"',
+    answers="`id`, `record`.",
+)
 def archive(
     ctx: typer.Context,
     record_id: RecordId,
@@ -75,7 +93,15 @@ def archive(
         _tell(memory.archive(record_id, reason, by), as_json)
 
 
-@command(TRUST, "hardwon stale --dry-run", "hardwon stale --repo . --json")
+@command(
+    TRUST,
+    "hardwon stale --dry-run",
+    "hardwon stale --repo . --json",
+    answers="""`checked`, `stale`, `archived`, `restored`, `files_changed`, `dry_run`, `files` (each with `id`, `path`,
+    `change`, `now`).""",
+    more="""It looks at the files that records are about, in the git checkout that `--repo` lies in: those that changed, and
+    those that vanished ([governance.md](governance.md)).""",
+)
 def stale(
     ctx: typer.Context,
     repo: Annotated[str, typer.Option(metavar="FOLDER", help="A folder inside the git checkout to look at.")] = ".",

@@ -15,7 +15,7 @@ import typer
 
 from hardwon import limits
 from hardwon.memory import Memory
-from hardwon.serve.cli_base import RECORDING, chosen, command
+from hardwon.serve.cli_base import RECORDING, author_of, chosen, command
 from hardwon.serve.terminal import visible
 
 T = TypeVar("T")
@@ -28,6 +28,11 @@ _BLOCKED: Final = 1
     "hardwon run -- python3 -c 'print(6 * 7)'",
     'hardwon run --task "the parser reads dates" -- python3 -m compileall -q .',
     settings={"allow_interspersed_args": False},  # what comes after the command is the command's
+    more="""It says so on standard error; [run.md](run.md) tells all of it. Everything after `--` is the command's.
+    `--stop-if-blocked` does not run what failed the same way twice and has not worked since.
+
+    Its exit code is the command's: 128 and the signal's number where one killed it, 127 where there is no such command, 126
+    where it cannot be executed. It prints no JSON: the output is the command's.""",
 )
 def run(
     ctx: typer.Context,
@@ -49,6 +54,7 @@ def run(
 
     if not words[0].strip():
         raise typer.BadParameter("it is empty", param_hint="COMMAND")
+    author = author_of(ctx, author)
     attempts.check(task, author, tag or ())
     line = attempts.command_line(words, _folder())
     session = attempts.Session.of(os.environ)
@@ -57,7 +63,7 @@ def run(
     if not again and (not quiet or stop_if_blocked):
         advice = memory.asked("has no advice", limits.RUN_ADVICE_S, lambda opened: opened.advise(line, task=task or None))
         if advice and advice.failures and not quiet:  # not where it worked last: that little works here is no news each time
-            _say(_told_of_tests(advice.failures) if attempts.runs_tests(words) else advice.message)
+            _say(attempts.told_of_tests(advice.failures) if attempts.runs_tests(words) else advice.message)
         if advice and advice.verdict == "blocked" and stop_if_blocked:
             raise typer.Exit(_BLOCKED)
     ran = running.run(words, os.environ | session.environment(line))
@@ -71,12 +77,6 @@ def run(
         with suppress(KeyboardInterrupt):  # the command has ended: its exit code is what counts
             memory.asked("did not record this run", limits.RUN_RECORD_S, kept)
     raise typer.Exit(ran.exit_code)
-
-
-def _told_of_tests(failures: int) -> str:
-    """Tests are run again after every change: that is no circle."""
-    times = "once" if failures == 1 else f"{failures} times in the same way"
-    return f"These tests failed here before, {times} since they last passed."
 
 
 def _folder() -> Path | None:

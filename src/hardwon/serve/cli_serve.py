@@ -36,7 +36,16 @@ Rate = Annotated[float, typer.Option(min=0.1, help="Requests of one caller per s
 Btb = Annotated[bool, typer.Option("--btb", help="MCP: also under the tool names of BTB.")]
 
 
-@command(SERVING, "hardwon serve", "hardwon serve --port 0 --json", "hardwon serve --no-auth")
+@command(
+    SERVING,
+    "hardwon serve",
+    "hardwon serve --port 0 --json",
+    "hardwon serve --no-auth",
+    answers="one line, once it listens: `url`.",
+    more="""[serve.md](serve.md) tells all of it. It says on standard error where it listens, and runs until SIGTERM or SIGINT
+    ends it: it then takes no more requests, finishes those it has, and ends with exit code 0. A second signal ends it at
+    once. It needs `pip install 'hardwon[serve]'`.""",
+)
 def serve(
     ctx: typer.Context,
     host: Host = "127.0.0.1",

@@ -20,7 +20,7 @@ from hardwon.serve.cli_base import (
     chosen,
     complain,
     counted,
-    epilog_of,
+    inner_command,
     new_app,
     require_consent,
     write,
@@ -41,10 +41,26 @@ class ScopeName(StrEnum):
 
 
 tokens: Final = new_app(name="tokens", help="Tokens: who may reach the memory through a server.", add_completion=False)
-add_app("tokens", SERVING, tokens)
+add_app(
+    "tokens",
+    SERVING,
+    tokens,
+    more="""A token says who may reach the memory through a server, as whom, how far and until when; [serve.md](serve.md) tells
+    what each scope may do. The name is the author of whatever is written with it. `hardwon tokens create` prints the token
+    alone on standard output, once: only its hash is kept.""",
+)
+_ONE: Final = (
+    "`id`, `name`, `scope`, `projects` (null: all), `created`, `expires` (null: never), `revoked` (null: not) and `state` "
+    "(active, expired or revoked)"
+)
 
 
-@tokens.command(epilog=epilog_of(["hardwon tokens create ci --scope write --project app", "hardwon tokens create me --json"]))
+@inner_command(
+    tokens,
+    "hardwon tokens create ci --scope write --project app",
+    "hardwon tokens create me --json",
+    answers=f"""{_ONE}, and the `token` itself.""",
+)
 def create(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="The author of whatever is written with it.")],
@@ -71,7 +87,7 @@ def create(
     write(made.secret + "\n")
 
 
-@tokens.command("list", epilog=epilog_of(["hardwon tokens list", "hardwon tokens list --json"]))
+@inner_command(tokens, "hardwon tokens list", "hardwon tokens list --json", name="list", answers=f"a list of {_ONE}.")
 def list_(ctx: typer.Context, as_json: Json = False) -> None:
     """List the tokens, and those that ended not long ago. Never the tokens themselves."""
     with chosen(ctx).open(to_read=True) as memory:
@@ -82,7 +98,7 @@ def list_(ctx: typer.Context, as_json: Json = False) -> None:
     write_text("\n".join(map(_described, found)) if found else "no tokens: hardwon tokens create NAME makes one")
 
 
-@tokens.command(epilog=epilog_of(["hardwon tokens revoke ci --yes"]))
+@inner_command(tokens, "hardwon tokens revoke ci --yes", answers=f"a list of those that were revoked, each {_ONE}.")
 def revoke(
     ctx: typer.Context,
     id_or_name: Annotated[str, typer.Argument(help="The id of a token, or the name of one or more.")],

@@ -310,6 +310,7 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "browse": "pages do the same for callers elsewhere",
         "keep": "add does the same and gives the id",
         "keep_many": "add_many does the same and gives the ids",
+        "record_many": "several of one kind from the caller's own files: elsewhere add_many takes several records",
         "take_in": "brings records with authors of their own: import does that for an administrator",
         "trajectory": "a block of the caller's own code; what it records goes through record_trajectory",
         "episode": "a block of the caller's own code; what it records goes through record_episode",

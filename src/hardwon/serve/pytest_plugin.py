@@ -15,6 +15,7 @@ from hardwon.feedback import RanTest
 from hardwon.fields import new_id
 from hardwon.memory import Memory
 from hardwon.outside.git import repository_root
+from hardwon.serve.settings import Settings
 
 _PLACES: Final = re.compile(r'^(?P<plain>[^\s:][^:\n]*\.pyi?):\d+: |^\s*File "(?P<native>[^"\n]+)", line \d+', re.MULTILINE)
 """Where a traceback says it has been, in each of pytest's styles."""
@@ -45,6 +46,8 @@ def record(
     collected whole, with the node ids of all they have. `folder` is where pytest was started, `root` what
     node ids are named from."""
     with _in_folder(folder):
+        settings = Settings.read({"memory": memory, "project": project})
+        memory, project = settings.memory.value, settings.project.value
         location = Memory.place_of(memory)
         if not failed and not location.exists():  # a pass alone makes no memory
             return Recorded("", str(location), True)

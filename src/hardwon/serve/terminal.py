@@ -308,17 +308,27 @@ def hit_lines(hits: Sequence[Hit], look: Look) -> list[Line]:
         return [(Span("Nothing here answers that.", QUIET),)]
     lines: list[Line] = []
     for hit in hits:
-        name, style = outcome_of(hit.record)
-        name = look.visible(name)
-        status = hit.record.metadata.validation.status + (", stale" if hit.stale else "")
-        moment = hit.record.metadata.context.timestamp
-        facts = f"  {hit.record.kind}, {status}, {moment:%Y-%m-%d}, {hit.record.id}"
-        lines.append((Span(f"{hit.score:.2f}", STRONG), Span(f"  {name}" if name else "", style), Span(facts, QUIET)))
-        lines.append((Span("  " + look.fitted(one_line(headline(hit.record), look), look.width - 2)),))
+        day = f"{hit.record.metadata.context.timestamp:%Y-%m-%d}"
+        lines += _two_lines(hit.record, f"{hit.score:.2f}", look, f"{', stale' if hit.stale else ''}, {day}")
         if hit.changed:
             told = "; ".join(map(str, hit.changed))
             lines.append((Span("  " + look.fitted(one_line(told, look), look.width - 2), STYLES[INTAKE]),))
     return lines
+
+
+def record_lines(records: Sequence[AnyRecord], look: Look) -> list[Line]:
+    """Each record in two lines: what it is, and what it says."""
+    return [
+        line for record in records for line in _two_lines(record, f"{record.metadata.context.timestamp:%Y-%m-%d %H:%M}", look)
+    ]
+
+
+def _two_lines(record: AnyRecord, start: str, look: Look, more: str = "") -> list[Line]:
+    """`more` is said of it beside its status."""
+    name, style = outcome_of(record)
+    facts = f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}"
+    first = (Span(start, STRONG), Span(f"  {look.visible(name)}" if name else "", style), Span(facts, QUIET))
+    return [first, (Span("  " + look.fitted(one_line(headline(record), look), look.width - 2)),)]
 
 
 def _record_line(record: AnyRecord, look: Look) -> Line:

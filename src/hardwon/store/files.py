@@ -82,7 +82,7 @@ def publish(temporary: Path, path: Path) -> None:
 
 
 @contextmanager
-def writing_atomically(path: Path) -> Iterator[BinaryIO]:
+def writing_atomically(path: Path, mode: int = FILE_MODE) -> Iterator[BinaryIO]:
     """A file that replaces `path` when the block ends well, and leaves what was there when it does not.
 
     A link stays one: the file that it leads to is replaced. What is there and no regular file (a device, a pipe, a folder) is
@@ -94,6 +94,7 @@ def writing_atomically(path: Path) -> Iterator[BinaryIO]:
         with create(temporary) as file:
             yield file
             file.flush()
+            os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
         temporary.replace(path)
         sync(path.parent)

@@ -172,6 +172,11 @@ class FixHistory:
             return data.decode(self._encoding, "replace"), False
 
 
+def is_database(path: Path) -> bool:
+    """Whether the file begins as SQLite's do."""
+    return _Header.of(path).is_sqlite
+
+
 def is_ours(path: Path) -> bool:
     """Whether the file says that it is a Hardwon memory."""
     header = _Header.of(path)

@@ -1,0 +1,164 @@
+"""Writes docs/cli.md, the reference of the command line, from the commands themselves: `make docs`.
+
+What it says of a command is the command's own help, options and examples, and the `answers` and `more` beside its declaration.
+Here is only what concerns all of them. Nothing in it depends on the terminal or the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+
+from hardwon.serve import cli  # noqa: F401  # it declares its commands
+from hardwon.serve.cli_base import EXAMPLES, FIXES, GROUPS, app
+
+PAGE: Final = Path(__file__).parent / "cli.md"
+
+INTRODUCTION: Final = """\
+# The command line
+
+<!-- Made by docs/generate_cli.py from the commands themselves: `make docs` writes it anew. -->
+
+`hardwon COMMAND` does what `Memory` does, from a shell. `hardwon --help` lists the commands, `hardwon COMMAND --help` shows
+one of them with examples.
+
+{options}
+
+Where nobody says which memory, also no [setting](#config), it is the nearest `.hardwon` folder upward, else the user's own. The
+project is then the name of the git checkout; it is `default` where a memory is named and no project.
+
+`--install-completion` sets up the shell that it is called from; `--show-completion bash` (or `zsh`, `fish`) prints what another
+one needs.
+
+A command that only reads makes no memory where the path does not exist. Colours and progress bars appear on a terminal only;
+`NO_COLOR` turns colours off. Characters that a terminal would obey are written out. Commands that were recorded with a fix are
+shown as text and never run.
+
+A command that takes something away asks first. Where nobody can answer (a script, a pipe, `--json`) it needs `--yes` (`-y`);
+without it nothing is changed, and the exit code is 1.
+
+| exit code | |
+|---|---|
+| 0 | all is well |
+| 1 | an error, told in one line on standard error with what to do about it; or invalid data was found |
+| 2 | wrong usage |
+| 130 | interrupted (Ctrl-C) |
+| 141 | whatever read the output left (`hardwon recall … \\| head -1`) |
+
+`--json` prints one JSON value in ASCII. The keys below stay; new ones may come beside them. A *record* is as in
+[records.md](records.md). Times are ISO 8601 in UTC.
+"""
+
+ABOUT: Final = {
+    FIXES: """\
+*Applied* means that a fix went in, *verified* that it then was seen to work; a success is both. `p_success` is how likely
+the next attempt is to work, with the `interval` in which the true rate lies with 90 % probability; `confidence` is `min(1,
+attempts / 10)`. [learning.md](learning.md) has the reasoning.
+
+A *fix* below is `id`, `timestamp`, `model_name`, `issue_type`, `description`, `fixer_type`, `analysis`, `fix_commands`,
+`outcome` ("verified", "applied" or "failed"), `fix_success`, `verification_success`, `execution_time_seconds`, `notes`. A
+*strategy* is `fix_commands`, `analysis`, `attempts`, `applied`, `verified`, `p_success`, `interval`, `last_used`,
+`evidence` (ids of records).
+""",
+}
+"""What concerns all commands of a group."""
+
+
+def page() -> str:
+    root = typer.main.get_command(app)
+    context: Any = typer.Context(root, info_name="hardwon")
+    parts = [INTRODUCTION.format(options="\n".join(_options(root, context)))]
+    commands = list(root.commands.values())  # type: ignore[attr-defined]  # it is a group
+    for group in GROUPS:
+        parts += [f"## {group}\n", *([ABOUT[group]] if group in ABOUT else [])]
+        for command in commands:
+            if command.rich_help_panel == group:
+                parts += _about(command, context, "###")
+    return "\n".join(parts)
+
+
+def _about(command: Any, above: Any, heading: str) -> Iterator[str]:
+    context = type(above)(command, parent=above, info_name=command.name)
+    words = context.command_path.removeprefix("hardwon ")
+    usage = " ".join([context.command_path, *_usage(command)])
+    yield f"{heading} {words}\n\n`{usage}`\n"
+    yield f"{_flowing(command.help)}\n"
+    if getattr(command, "more", ""):
+        yield f"{_as_written(command.more)}\n"
+    if options := list(_options(command, context)):
+        yield "\n".join(options) + "\n"
+    if examples := _examples(command):
+        yield "```sh\n" + "\n".join(examples) + "\n```\n"
+    if answers := _as_written(getattr(command, "answers", "")):
+        yield (answers if answers.startswith("JSON") else f"JSON: {answers}") + "\n"
+    for inner in getattr(command, "commands", {}).values():
+        yield from _about(inner, context, f"{heading}#")
+
+
+def _options(command: Any, context: Any) -> Iterator[str]:
+    """A table of what can be given, with defaults, bounds and variables as the help tells them."""
+    rows = [(param, record) for param in command.params if (record := param.get_help_record(context))]
+    if rows:
+        yield "| option | |"
+        yield "|---|---|"
+    for param, (name, told) in rows:
+        yield f"| `{_spelled(param, name)}` | {' '.join(told.split())} |"
+
+
+def _usage(command: Any) -> Iterator[str]:
+    yield from ["[OPTIONS]"] if any(map(_has_a_name, command.params)) else []
+    for param in command.params:
+        if not _has_a_name(param):
+            yield _spelled(param) if param.required else f"[{_spelled(param)}]"
+    yield from ["COMMAND …"] if hasattr(command, "commands") else []
+
+
+def _has_a_name(param: Any) -> bool:
+    return bool(param.param_type_name == "option")
+
+
+def _spelled(param: Any, shown: str = "") -> str:
+    """As somebody types it. `shown` is how the help shows it, which tells what a value may be."""
+    if not _has_a_name(param):
+        return f"{param.metavar or param.name.upper()}{' …' if param.nargs == -1 else ''}"
+    names = ", ".join([*param.opts, *param.secondary_opts])
+    return names if param.is_flag else f"{names} {param.metavar or _kind_of(shown)}"
+
+
+def _kind_of(shown: str) -> str:
+    kind = shown.partition("<")[2].removesuffix(">")
+    if kind.startswith(("int", "float")):
+        return "NUMBER"
+    return "TEXT" if "str" in kind else kind.replace("|", "/")
+
+
+def _examples(command: Any) -> list[str]:
+    told = str(command.epilog or "").partition(EXAMPLES)[2]
+    return [line.strip() for line in told.splitlines() if line.strip()]
+
+
+def _flowing(text: str | None) -> str:
+    """A help text: its paragraphs, each on a line."""
+    return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
+
+
+def _as_written(text: str) -> str:
+    return inspect.cleandoc(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--print", action="store_true", help="print it instead of writing the file")
+    if parser.parse_args().print:
+        print(page(), end="")
+    else:
+        PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

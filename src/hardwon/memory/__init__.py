@@ -1,0 +1,55 @@
+"""`Memory`: the one way in. Each public method is one use; each write is one transaction.
+
+A record going in is validated (`model`), gets its envelope's defaults, is cleaned of secrets (`govern`), and is appended. A
+question going in becomes terms and filters (`recall`), the store finds candidates, and hits come back.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Unpack
+
+from hardwon import moving
+from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.intake import Envelope
+from hardwon.memory.asking import Asking
+from hardwon.memory.core import BY_MEMORY as BY_MEMORY
+from hardwon.memory.core import Clock as Clock
+from hardwon.memory.core import current_folder
+from hardwon.memory.deciding import Deciding
+from hardwon.memory.keeping import Keeping
+from hardwon.memory.learned import Learned
+from hardwon.memory.recording import Recording
+from hardwon.recorder import EpisodeRecorder, TrajectoryRecorder
+from hardwon.reports import Merged
+from hardwon.store import files, place
+from hardwon.store.contract import Progress
+
+
+class Memory(Recording, Asking, Learned, Deciding, Keeping):
+    """An experience memory: a folder, a `.db` file, or, with nothing said, the one that belongs to the current folder.
+
+    Safe to use from several threads, processes and after a fork. Close it, or use it as a context manager.
+    """
+
+    def trajectory(self, task: str, **envelope: Unpack[Envelope]) -> TrajectoryRecorder:
+        """`with m.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever happens in the block."""
+        return TrajectoryRecorder(self, task, envelope)
+
+    def episode(self, task_id: str, **envelope: Unpack[Envelope]) -> EpisodeRecorder:
+        """`with m.episode(task_id) as ep: ep.mistake(text); ep.score = 0.4`: recorded whatever happens in the block."""
+        return EpisodeRecorder(self, task_id, envelope)
+
+    def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:
+        """Brings in what another memory of the same project knows: its records, statuses and tombstones. Merging twice, or the
+        other way round, gives the same memory. Where both keep an id with different content, each keeps its own."""
+        if not isinstance(other, Memory) and not files.exists(place.find(other, current_folder()).path):
+            raise PlaceError(f"there is no memory at {other}")
+        opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)
+        with opened as source:
+            if source.project != self.project:
+                raise InvalidInputError.one("other", source.project, f"a memory of project {self.project!r}")
+            if Path(source.location).samefile(self.location):
+                raise InvalidInputError.one("other", source.location, "another memory than this one")
+            return moving.merge(source._store, self._store, self.project, progress, self._mirror_within)

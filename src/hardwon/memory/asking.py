@@ -1,0 +1,208 @@
+"""What is known comes back: records, hits, contexts, advice, and what there is."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from hardwon import intake, limits
+from hardwon.errors import InvalidInputError
+from hardwon.fields import TIME_US_MAX, from_us, to_us
+from hardwon.govern.lifecycle import effective_validation
+from hardwon.knowledge import Knowledge
+from hardwon.learn.lessons import DAY_US
+from hardwon.memory.core import Core
+from hardwon.model import ROUTES, AnyRecord, Issue, Step, Validation
+from hardwon.recall.advice import Advice
+from hardwon.recall.filters import Filters
+from hardwon.recall.hit import Hit
+from hardwon.recall.tokens import count_tokens
+from hardwon.recalling import Context, Recaller
+from hardwon.reports import LifeEvent, Links, Page, Stats
+from hardwon.store.contract import Cursor
+from hardwon.store.rows import original_of, record_of
+
+if TYPE_CHECKING:
+    from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection
+
+
+class Asking(Core):
+    """Answers before the next attempt."""
+
+    def get(self, record_id: str | UUID, as_of: datetime | str | None = None) -> AnyRecord | None:
+        """The record as it stands now, or as it stood then; None where there is, or was, no such record."""
+        stored = self._store.get(self.project, intake.record_id(record_id))
+        if stored and as_of is not None:
+            from hardwon.believing import Then  # few look back
+
+            stored = Then(self._store, self.project, intake.moment("as_of", as_of)).record(stored)
+        return record_of(stored) if stored else None
+
+    def links(self, record_id: str | UUID) -> Links:
+        """What replaced a record, what it replaced, and what contradicts it."""
+        from hardwon.believing import links_of
+
+        return links_of(self._store, self.project, intake.record_id(record_id))
+
+    def audit(self, record_id: str | UUID) -> list[LifeEvent]:
+        """A record's whole life, oldest first: created, and everything that happened to it since. A forgotten record has
+        its tombstone left; an id that was never known gives an empty list."""
+        wanted = intake.record_id(record_id)
+        stored = self._store.get(self.project, wanted)
+        life = []
+        envelope = Validation()
+        if stored:
+            metadata = original_of(stored).metadata
+            envelope = metadata.validation
+            life.append(LifeEvent("created", metadata.context.timestamp, metadata.source.author, envelope.status))
+        events = self._store.events_of(self.project, wanted)
+        for number, event in enumerate(events, 1):
+            status = "" if event.kind == "forgotten" else effective_validation(envelope, events[:number]).status
+            life.append(LifeEvent(event.kind, event.at, event.by, status, event))
+        return life
+
+    def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
+        """Records that pass all filters, newest first. Nothing stays locked between two of them."""
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
+        asked = Filters.of(self.project, filters)
+        self._catch_up()
+        found = map(record_of, self._pages(asked, limit))
+        return found if limit is None else islice(found, min(limit, sys.maxsize))
+
+    def page(self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any) -> Page:
+        """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
+        size = intake.whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
+        before = None if cursor is None else intake.cursor(cursor)
+        asked = Filters.of(self.project, filters)
+        self._catch_up()
+        found = self._store.page(self.project, asked, before, size + 1)
+        more = Cursor(found[size - 1].at_us, found[size - 1].id) if len(found) > size else None
+        return Page([record_of(stored) for stored in found[:size]], intake.written_cursor(more) if more else None)
+
+    def recall(self, query: str, k: int = 5, *, as_of: datetime | str | None = None, **filters: Any) -> list[Hit]:
+        """The `k` records that answer best, each with its score and why. Archived ones only where `status="archived"` asks for
+        them, and a source that was rolled back only where `author` does. `as_of` a time: what was believed then, of what was
+        recorded by then and is not forgotten."""
+        k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
+        intake.text("query", query)
+        asked = Filters.of(self.project, filters)
+        self._catch_up()
+        if as_of is not None:
+            return self._recall_then(query, k, asked, intake.moment("as_of", as_of))
+        hits = self._recaller.recall(query, k, asked)
+        if self._mirror and self._mirror.refresh([hit.record.id for hit in hits]):
+            return self._recaller.recall(query, k, asked)
+        return hits
+
+    def _recall_then(self, query: str, k: int, asked: Filters, at: datetime) -> list[Hit]:
+        known = Knowledge(self._store, self.project, to_us(at) // DAY_US)
+        embed = self._embed_query if self._embedder else None
+        last = from_us(min(to_us(at) + 1, TIME_US_MAX))
+        asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
+        from hardwon.believing import Then
+
+        recaller = Recaller(self._store, self.project, known, embed)
+        return recaller.recall(query, k, asked, Then(self._store, self.project, at))
+
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        task_id: str | None = None,
+        issue: Issue | Mapping[str, Any] | None = None,
+        budget_tokens: int = limits.CONTEXT_TOKENS,
+        count_tokens: Callable[[str], int] = count_tokens,
+    ) -> Context:
+        """What matters before the next attempt, ready for a prompt: rules of the task, known fixes of the issue, similar cases.
+        Never more than `budget_tokens`, counted on the very text; empty where there is nothing to say. The text is data: it
+        is fenced, and says so. `count_tokens` counts for your own model; the default counts at least as many as any."""
+        intake.optional_text("query", query)
+        intake.optional_text("task_id", task_id)
+        budget = intake.whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)
+        if not callable(count_tokens):
+            raise InvalidInputError.one("count_tokens", count_tokens, "a function from text to a number of tokens")
+        given, fixer = intake.issue(issue) if issue is not None else (None, None)
+        mark = secrets.token_hex(limits.MARK_BYTES)
+        self._catch_up()
+        return self._recaller.context(query or "", task_id, given, fixer, budget, _checked_counter(count_tokens), mark)
+
+    def advise(
+        self,
+        action: str,
+        *,
+        task: str | None = None,
+        error: str | None = None,
+        issue: Issue | Mapping[str, Any] | None = None,
+        steps: Sequence[Step | Mapping[str, Any]] = (),
+    ) -> Advice:
+        """What is known of an action before it is taken: whether it failed here before, how likely it is to work, what worked
+        instead. `error` is what is to be got rid of, `steps` are those of the current attempt so far."""
+        for name, value in (("action", action), ("task", task), ("error", error)):
+            intake.optional_text(name, value)
+        if not intake.text("action", action).strip():
+            raise InvalidInputError.one("action", action, "text that is not blank")
+        given = intake.issue(issue)[0] if issue is not None else None
+        so_far = [Step.model_validate(step) if not isinstance(step, Step) else step for step in intake.items("steps", steps)]
+        return self._recaller.advise(action, task, error, given, so_far[-limits.STEPS_LEARNED_MAX :])
+
+    @property
+    def _recaller(self) -> Recaller:
+        return Recaller(self._store, self.project, self._known, self._embed_query if self._embedder else None, self._watch)
+
+    def projects(self) -> list[str]:
+        """The projects that have records in this memory."""
+        return self._store.projects()
+
+    def stats(self) -> Stats:
+        """How much there is, of what, and where."""
+        self._catch_up()
+        counts = vars(self._store.counts(self.project))
+        return Stats(**counts, location=self.location, project=self.project, size_bytes=self._store.size_bytes())
+
+    def topology(self) -> Branch:
+        """What lies where: experiences by outcome, tool and the key that the two require; with a tree, its folders."""
+        from hardwon.recall.topology import topology_of  # importing takes its time, and few ask
+
+        return topology_of(self._folder_counts(), Path(self.location).parent.name)
+
+    def hotspots(self, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX) -> list[Hotspot]:
+        """Where experiences pile up: places that hold at least this share of what lies above them, the largest first."""
+        from hardwon.recall.topology import hotspots_of
+
+        return hotspots_of(self.topology(), share, limit)
+
+    def reflect(self) -> Reflection:
+        """What the experiences add up to: totals, where failures and successes pile up, and sentences about them."""
+        from hardwon.recall.topology import reflect_on
+
+        counts = self._folder_counts()
+        newest = self._store.page(self.project, Filters(kind="experience"), None, limits.RECENT_SHOWN, trusted=True)
+        return replace(reflect_on(counts), recent=[record_of(stored) for stored in newest])
+
+    def _folder_counts(self) -> list[FolderCount]:
+        if self._mirror:
+            return self._mirror.counts()
+        from hardwon.recall.topology import FolderCount
+        from hardwon.routing import Coherence
+
+        keys = sorted({route[0] for route in ROUTES.values() if route})
+        router = Coherence()
+        found = self._store.routes(self.project, keys)
+        return [FolderCount(router.route(each.packet).folder, each.records, each.bytes) for each in found]
+
+
+def _checked_counter(count: Callable[[str], int]) -> Callable[[str], int]:
+    """A caller's counter whose answers are numbers of tokens."""
+
+    def checked(text: str) -> int:
+        return intake.whole_number("count_tokens(text)", count(text), 0, limits.JSON_INT_ABS_MAX)
+
+    return checked

@@ -1,0 +1,386 @@
+"""What every use of a memory shares: opening it, its clock and its project, a record made ready, one transaction, the tree of
+files beside it, vectors."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from hardwon import consolidating, intake, limits
+from hardwon.errors import ConflictError, EmbeddingError, InvalidInputError, UnknownRecordError
+from hardwon.fields import new_id, now, to_us
+from hardwon.govern.cleaning import without_secrets
+from hardwon.govern.redaction import redact
+from hardwon.govern.trust import check_claim, credits_of_others, proved_itself, was_confirmed
+from hardwon.knowledge import Knowledge
+from hardwon.learn.lessons import DAY_US
+from hardwon.model import INTERNAL_KINDS, MODEL_OF_KIND, AnyRecord, Decision, Event, Metadata, Record
+from hardwon.once import Requests
+from hardwon.outside import embedders
+from hardwon.outside.embedders import Embedder
+from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
+from hardwon.outside.llm import ChatModel, Llm
+from hardwon.recall.filters import Filters
+from hardwon.recall.searchable import searchable_text
+from hardwon.store import place
+from hardwon.store.contract import Cursor, Row, Store, Stored, Writer
+from hardwon.store.rows import original_of, record_of, row_of
+from hardwon.store.sqlite import SqliteStore, SqliteWriter
+from hardwon.store.tree_index import Tree
+from hardwon.upkeep import happen, really_conflicting
+
+if TYPE_CHECKING:
+    from hardwon.checking import Watch
+    from hardwon.mirroring import Mirror, Planting
+    from hardwon.outside.checkout import Checkout
+    from hardwon.tokens import Tokens
+
+
+NO_LLM: Final = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
+_log = logging.getLogger("hardwon")
+Clock = Callable[[], datetime]
+R = TypeVar("R", bound=Record)
+_RECORD_TYPES: Final = frozenset[type](MODEL_OF_KIND.values())
+BY_MEMORY: Final = "hardwon"
+"""Who does what nobody asked for: what follows from what others did."""
+
+
+class Core:
+    """An open memory, and what its uses share."""
+
+    def __init__(
+        self,
+        location: str | Path | None = None,
+        project: str | None = None,
+        *,
+        embedder: Embedder | None = None,
+        llm: Llm | None = None,
+        clock: Clock | None = None,
+        consolidate_every: int = limits.CONSOLIDATE_EVERY_EPISODES,
+        publish_after: int = limits.PUBLISH_AFTER_CREDITS,
+        staleness: bool = True,
+        checkout: bool = True,
+        busy_timeout_ms: int | None = None,
+    ) -> None:
+        """`embedder` adds meaning to text search (`hardwon.outside.embedders` has some). `llm` writes rules when
+        `consolidate(llm=True)` asks for them. `consolidate_every`: after so many episodes the memory is consolidated by itself,
+        without the LLM; 0 means never. `publish_after`: a verified record that was credited so often is published; 0 means
+        never. `staleness`: inside a git checkout, recall looks whether the files that hits are about are still what they
+        were. `checkout`: whether the git checkout that we are in counts at all; not where others record from elsewhere, as
+        through a server. `busy_timeout_ms`: how long to wait for other writers, where that is to be shorter than usual."""
+        if llm is not None and not callable(getattr(llm, "complete", None)):
+            raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
+        self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)
+        self._publish_after = intake.whole_number("publish_after", publish_after, 0, limits.JSON_INT_ABS_MAX)
+        if busy_timeout_ms is not None:
+            intake.whole_number("busy_timeout_ms", busy_timeout_ms, 0, limits.BUSY_TIMEOUT_MS)
+        fit = all(hasattr(embedder, name) for name in ("name", "embed")) and not isinstance(embedder, type)
+        if embedder is not None and not fit:
+            raise InvalidInputError.one("embedder", embedder, "an object with name, dimension and embed(texts)")
+        for name, flag in (("staleness", staleness), ("checkout", checkout)):
+            if not isinstance(flag, bool):
+                raise InvalidInputError.one(name, flag, "true or false")
+        self._llm = llm
+        self._embedder = embedder
+        here = current_folder()
+        found = place.find(location, here)
+        self.project = _project_name(found.project if project is None else project)
+        self._caller_clock = clock or now
+        self._requests = Requests(self._clock)
+        root = repository_root(here) if checkout else None
+        self._repository = Repository(root) if root else None
+        self._checkout = checkout_of(self._repository, here, found.path)
+        self._watch = _watch_over(self._checkout) if staleness and self._checkout else None
+        self._store: Store = SqliteStore(found.path, busy_timeout_ms=busy_timeout_ms)
+        self._mirror: Mirror | None = None
+        self._tokens: Tokens | None = None
+        self._open_tree()
+
+    @classmethod
+    def place_of(cls, location: str | Path | None = None) -> Path:
+        """The file of the memory that `Memory(location)` opens, or would make."""
+        return place.find(location, current_folder()).path
+
+    @classmethod
+    def project_of(cls, location: str | Path | None = None) -> str:
+        """The project that `Memory(location)` works in, where none is named."""
+        return place.find(location, current_folder()).project
+
+    @property
+    def location(self) -> str:
+        """The file that holds the memory."""
+        return self._store.location
+
+    def __repr__(self) -> str:
+        return f"Memory({self.location!r}, project={self.project!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the memory for every thread; closing twice is allowed."""
+        mirror, self._mirror = self._mirror, None
+        if self._tokens:
+            self._tokens.close()
+        try:
+            if mirror:
+                mirror.settle()
+        finally:
+            self._store.close()
+
+    def once(self, key: bytes, said: bytes) -> AbstractContextManager[None]:
+        """For whoever may be asked the same thing twice: in the block, what is written first (a record, a status, a credit, a
+        decision) is written once under this key, also by several processes. Where that happened before, nothing is written
+        and `RepeatedError` tells what had been asked, as `said`, and the ids that it concerned. Of this thread alone."""
+        return self._requests.once(key, said)
+
+    def _writing(self) -> AbstractContextManager[Writer]:
+        return self._requests.write(self._store, self.project) if self._requests.under_way else self._store.write()
+
+    def now(self) -> datetime:
+        """What the memory's clock says."""
+        return self._clock()
+
+    def _clock(self) -> datetime:
+        at = self._caller_clock()
+        if not isinstance(at, datetime) or at.utcoffset() is None:
+            raise InvalidInputError.one("clock", at, "a function that returns datetimes with a zone")
+        return at
+
+    def _head(self) -> Head:
+        return self._repository.head if self._repository else NO_HEAD
+
+    def _prepare(self, record: R, head: Head = NO_HEAD) -> R:
+        """The record as it will be kept: of this project, with its defaults, without secrets. `head`: where it is recorded
+        here and now, and not brought from elsewhere."""
+        if type(record) not in _RECORD_TYPES:
+            kinds = ", ".join(model.__name__ for model in MODEL_OF_KIND.values())
+            raise InvalidInputError.one("record", record, f"an instance of {kinds}")
+        metadata = record.metadata
+        if metadata.project_id not in ("", self.project):
+            allowed = f"{self.project!r}, the project this memory was opened for: open one with project=…"
+            raise InvalidInputError.one("metadata.project_id", metadata.project_id, allowed)
+        changes: dict[str, Any] = {} if metadata.project_id else {"project_id": self.project}
+        moment = metadata.context
+        if head is not NO_HEAD and not moment.git_commit and not moment.git_branch:
+            changes["context"] = moment.altered(git_commit=head.commit, git_branch=head.branch)
+        if changes:
+            record = record.altered(metadata=metadata.altered(**changes))
+        if head is not NO_HEAD and self._checkout:
+            from hardwon.checking import with_files_found  # only inside a checkout
+
+            record = with_files_found(record, self._checkout)
+        return without_secrets(record)
+
+    def _append(self, writer: Writer, records: Sequence[Record], given: Sequence[Record] = ()) -> list[Planting]:
+        """Keeps the records, which are what was `given` with its defaults; returns the files that are to be put in the tree
+        when the transaction is through."""
+        rows = [row_of(record) for record in records]
+        appended = writer.append(rows)
+        if appended.forgotten:
+            raise ConflictError(f"record {appended.forgotten[0]} was forgotten and stays so: record it under a new id")
+        suspects = [_with_provenance_kept(writer, row, given) for row in appended.conflicting]
+        for record_id in really_conflicting(writer, self.project, suspects):
+            raise ConflictError(
+                f"record {record_id} is kept already and says something else: records are append-only; record the new "
+                "version under an id of its own and supersede the old one"
+            )
+        for record in records:
+            self._requests.concerned(record.id)
+        added = set(appended.added)
+        for record in records:  # one that is here already claims nothing new
+            if record.id in added:
+                check_claim(record.metadata)
+        worked = [record for record in records if record.recalled and record.id in added and record.turned_out_well]
+        self._publish_proven(writer, dict.fromkeys(each for record in worked for each in record.recalled or ()))
+        mirror = self._mirror_within(writer)
+        if not mirror:
+            return []
+        return mirror.plant(writer, [(record, row) for record, row in zip(records, rows, strict=True) if row.id in added])
+
+    def _publish_proven(self, writer: Writer, record_ids: Iterable[str]) -> None:
+        """Those that were verified, and helped often enough since."""
+        for record_id in record_ids:
+            stored = writer.get(self.project, record_id) if self._publish_after else None
+            if not stored or stored.kind in INTERNAL_KINDS:
+                continue
+            record = record_of(stored)
+            status, author = record.metadata.validation.status, record.metadata.source.author
+            events = writer.events_of(self.project, record_id) if status == "verified" else []
+            if not was_confirmed(events):  # what it says of itself is no confirmation
+                continue
+            helped, hindered = credits_of_others(events, author)
+            more, less = writer.votes(self.project, record_id, author)
+            helped, hindered = helped + more, hindered + less
+            if proved_itself(status, helped, hindered, self._publish_after):
+                at, why = self._clock(), f"credited {helped} times"
+                event = Event(
+                    id=new_id(at), record_id=record_id, kind="status", at=at, by=BY_MEMORY, status="published", reason=why
+                )
+                happen(writer, self.project, event)
+
+    def _must_get(self, writer: Writer, record_id: str) -> AnyRecord:
+        stored = writer.get(self.project, record_id)
+        if not stored:
+            raise UnknownRecordError(f"there is no record {record_id} in project {self.project!r}")
+        return record_of(stored)
+
+    def _happen(self, writer: Writer, event: Event) -> AnyRecord:
+        happen(writer, self.project, event)
+        self._requests.concerned(event.record_id)
+        return self._must_get(writer, event.record_id)
+
+    def _decide(self, writer: Writer, decision: Decision) -> None:
+        self._append(writer, [decision])
+        consolidating.put_in_effect(writer, self.project, [decision])
+
+    def _find_llm(self) -> Llm | None:
+        return ChatModel.from_environment(os.environ) if self._llm is None else self._llm
+
+    @property
+    def _known(self) -> Knowledge:
+        return Knowledge(self._store, self.project, to_us(self._clock()) // DAY_US)
+
+    def _pages(self, filters: Filters, limit: int | None = None) -> Iterator[Stored]:
+        before: Cursor | None = None
+        size = limits.PAGE_ROWS if limit is None else min(limits.PAGE_ROWS, max(limit, 1))
+        while page := self._store.page(self.project, filters, before, size):
+            yield from page
+            before = Cursor(page[-1].at_us, page[-1].id)
+
+    @property
+    def tree(self) -> Mirror | None:
+        """The tree of files that mirrors this memory's experiences; None where it has none."""
+        if self._mirror is None:
+            self._open_tree()
+        return self._mirror
+
+    def _open_tree(self) -> None:
+        if isinstance(self._store, SqliteStore):
+            with self._store.tree(self.project) as index:
+                kept = index.tree()
+            if kept:
+                self._mirror = self._mirror_of(kept)
+                self._mirror.open()
+
+    def _mirror_of(self, kept: Tree) -> Mirror:
+        from hardwon.mirroring import Mirror  # most memories have no tree: only whoever has one waits for it
+
+        assert isinstance(self._store, SqliteStore)  # noqa: S101  # for type checkers: only a local file has one beside it
+        return Mirror(self._store, self.project, Path(self.location).parent, kept, self._prepare, self._clock)
+
+    def _mirror_within(self, writer: Writer) -> Mirror | None:
+        """The tree, also where another process made it since this memory was opened."""
+        if self._mirror is None and isinstance(writer, SqliteWriter):
+            kept = writer.tree(self.project).tree()
+            if kept:
+                self._mirror = self._mirror_of(kept)
+        return self._mirror
+
+    def _put_in_tree(self, planted: Sequence[Planting]) -> None:
+        if planted and self._mirror:
+            self._mirror.put(planted)
+
+    def _placed(self, records: list[R], planted: Sequence[Planting]) -> list[R]:
+        """The records, those that have a file knowing where it is."""
+        if not planted or not self._mirror:
+            return records
+        paths = {planting.record_id: f"{self._mirror.root}/{planting.path}" for planting in planted}
+        return [record.altered(path_in_tree=paths[record.id]) if record.id in paths else record for record in records]
+
+    def _catch_up(self) -> None:
+        """Before a question is answered: what people did to the files of the tree."""
+        if self._mirror:
+            self._mirror.catch_up()
+
+    def _follow_in_tree(self, *, settle: bool = False) -> None:
+        """Files of records that were archived or forgotten go."""
+        if self._mirror:
+            self._mirror.follow(settle=settle)
+
+    def _embed_query(self, query: str) -> Sequence[float]:
+        self._check_embedder()
+        return list(embedders.as_vectors(self._embedder, [query])[0]) if self._embedder else []
+
+    def _check_embedder(self, within: Writer | None = None) -> None:
+        """Vectors of two embedders must never be compared, or kept together."""
+        kept = (within or self._store).embedder(self.project)
+        if self._embedder and kept and kept != (self._embedder.name, self._embedder.dimension):
+            raise EmbeddingError(
+                f"the vectors kept here are of {kept[0]} ({kept[1]} numbers), not of {self._embedder.name} "
+                f"({self._embedder.dimension}): open the memory with the former, or run reembed() to replace them"
+            )
+
+    def _vectors_of(self, records: Sequence[Record]) -> list[tuple[str, bytes]]:
+        """The records' vectors. None where the embedder fails: a record is kept all the same, and reembed makes up for it."""
+        if not self._embedder or not records:
+            return []
+        self._check_embedder()
+        try:
+            rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
+        except EmbeddingError as error:
+            _log.warning("kept without vectors, which reembed() will add: %s", error)
+            return []
+        return [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
+
+    def _keep_vectors(self, writer: Writer, made: Sequence[tuple[str, bytes]]) -> None:
+        if self._embedder and made:
+            self._check_embedder(writer)
+            if writer.embedder(self.project) is None:
+                writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
+            writer.keep_vectors(self.project, made)
+
+
+def checkout_of(repository: Repository | None, folder: Path, memory_file: Path) -> Checkout | None:
+    """The files beside a repository; None where there are none."""
+    if repository is None or not repository.has_files:
+        return None
+    own_folder = memory_file.parent if memory_file.name in (place.FILE_NAME, place.FIX_HISTORY_FILE_NAME) else None
+    from hardwon.outside.checkout import Checkout  # only inside a checkout
+
+    return Checkout(repository, folder, memory_file, own_folder)
+
+
+def _watch_over(checkout: Checkout) -> Watch:
+    from hardwon.checking import Watch
+
+    return Watch(checkout)
+
+
+def current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:  # it was deleted under us; an absolute location still works
+        return Path("/")
+
+
+def _project_name(given: str) -> str:
+    name = Metadata(project_id=given).project_id
+    if not name.strip() or redact(name)[1]:
+        raise InvalidInputError.one("project", given, "a name that is neither empty nor a secret")
+    return name
+
+
+def _with_provenance_kept(writer: Writer, row: Row, given: Sequence[Record]) -> Row:
+    """Of a record that is added again: with the commit and the files of when it was added first, where the caller says nothing
+    about them. The code has moved on since; the record has not changed."""
+    stored = writer.get(row.project_id, row.id)
+    said = next((each.metadata.context for each in given if each.id == row.id), None)
+    if stored is None or said is None:
+        return row
+    record, then = original_of(row), original_of(stored).metadata.context
+    kept: dict[str, Any] = {}
+    if not said.git_commit and not said.git_branch:
+        kept |= {"git_commit": then.git_commit, "git_branch": then.git_branch}
+    if not said.related_files:
+        kept["related_files"] = then.related_files
+    metadata = record.metadata
+    return row_of(record.altered(metadata=metadata.altered(context=metadata.context.altered(**kept))))

@@ -1,0 +1,100 @@
+"""What other memories and older stores know, brought into this one: `merge`, `adopt`."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from hardwon.doors.adoption import StoreKind
+from hardwon.memory import Memory
+from hardwon.reports import Merged
+from hardwon.serve.cli_base import CARE, FAILED, Json, chosen, command, counted, fail, progress, write_json, write_text
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")]
+
+
+@command(
+    CARE,
+    "hardwon --memory agent_brain merge copy.db",
+    "hardwon --project website merge copy.db --json",
+    answers="""`other` (the file that was merged), `added`, `present`, `conflicting` (ids that both keep with different
+    content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were forgotten
+    there, and are gone here now), `pending` (a reader still needs the old log: their bytes go with the next write after
+    it).""",
+    more="""Of one project: the one that `--project` names, else `default`. Records come with their statuses and everything
+    that happened to them; merging twice, or the other way round, gives the same memory. Where both keep an id with
+    different content, each keeps its own: that is told, and gives exit code 1. Nothing is added to the other memory; one of
+    an older version is brought up to date. A backup stays what its checksum says.""",
+)
+def merge(
+    ctx: typer.Context,
+    other: Annotated[str, typer.Argument(help="Another memory: a folder or a .db file, a backup for instance.")],
+    as_json: Json = False,
+) -> None:
+    """Bring in what another memory knows: records, statuses, and what was forgotten there."""
+    file = Memory.place_of(other)
+    if not file.exists():  # told before a memory is made for it
+        fail(f"there is no memory at {other}: name the folder or the .db file of another one")
+    with chosen(ctx).open() as memory, progress("merging") as told:
+        done = memory.merge(other, progress=told)
+    if as_json:
+        write_json({"other": str(file), **asdict(done)})
+    else:
+        write_text(_merged_text(done, memory.project))
+    if done.conflicting:
+        raise typer.Exit(FAILED)
+
+
+def _merged_text(done: Merged, project: str) -> str:
+    if not any((done.added, done.present, done.forgotten, done.conflicting, done.events)):
+        return f"there is nothing in project {project} of the other memory: --project names another"
+    lines = [
+        f"{counted(done.added, 'record')} added, {done.present} were here already, {done.forgotten} stay forgotten",
+        f"{counted(done.events, 'event')} added, {counted(done.erased, 'record')} forgotten there and gone here now",
+    ]
+    lines += [f"{record_id} is kept here with other content, which stays" for record_id in done.conflicting]
+    return "\n".join(lines)
+
+
+@command(
+    CARE,
+    "hardwon adopt old/ai_memory.db --dry-run",
+    "hardwon --memory agent_brain adopt memories.jsonl --kind data-set --author made-up --json",
+    answers="""`source` (its path), `kind`, `read`, `added`, `present`, `forgotten` (here, and they stay so), `rejected` and
+    `mended` (lists of `where` and `what`), `notes` (in words), `dry_run`.""",
+    more="""| kind | what it is |
+    |---|---|
+    | `tree` | a folder of BTB memories: `outcome=failure/tool=…/….json` ([tree.md](tree.md)) |
+    | `training-memory` | the JSON that a training loop saves: `agent_memory.json` ([episodes.md](episodes.md)) |
+    | `fix-history` | an `ai_memory.db` of any shape, or its folder with the knowledge base in it ([fixes.md](fixes.md)) |
+    | `knowledge-base` | a `knowledge_base.json` |
+    | `data-set` | whatever `hardwon validate` takes ([datasets.md](datasets.md)) |
+
+    Which of them it is, is found out by looking; `--kind` says it where that does not do. The store is only read, and
+    nothing in it is believed because it says so: everything lands as a hypothesis of one source, the `--author`, whom
+    `hardwon rollback` can undo. Adopting it again adds what is new since, except for a data set, whose memories are then
+    kept twice. Exit code 1 when something was rejected. A Hardwon memory is merged, and what one exported is loaded: the
+    error says so.""",
+)
+def adopt(
+    ctx: typer.Context,
+    path: Annotated[str, typer.Argument(help="An older store: a file or a folder.")],
+    kind: Annotated[StoreKind | None, typer.Option(help="What it is.", show_default="found out by looking")] = None,
+    author: Annotated[
+        str | None, typer.Option(help="The source that it counts as.", show_default="one for each kind of store")
+    ] = None,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Take in an older store of any kind. It is only read."""
+    from hardwon.doors import adoption
+
+    what = kind or adoption.kind_of(path)  # told before a memory is made for it
+    with chosen(ctx).open(to_read=dry_run) as memory, progress("adopting") as told:
+        done = adoption.adopt(path, memory, kind=what, author=author, dry_run=dry_run, progress=told)
+    if as_json:
+        write_json({"source": path, **done.to_dict()})
+    else:
+        write_text(str(done))
+    if done.rejected:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,468 @@
+"""Commands that bring in what other memories and older stores know, and put it in order; and shell completion."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+import legacy_fixes as legacy
+from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused, settle
+from hardwon import Fact, Memory
+from hardwon.doors.adoption import StoreKind, kind_of
+from hardwon.doors.episodes import load_agent_memory, record_episode, save_agent_memory
+from hardwon.errors import HardwonError, InvalidInputError
+
+TREE_FILE = {
+    "timestamp": "2026-01-05T10:00:00+00:00",
+    "outcome": "failure",
+    "tool": "code_interpreter",
+    "summary": "parser",
+    "content": "the parser failed on line 3",
+    "metadata": {"error_type": "runtime"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+    monkeypatch.delenv("EMBEDDING_API_KEY", raising=False)
+
+
+def fill(location: str, *texts: str, project: str | None = None) -> list[str]:
+    with Memory(location, project) as memory:
+        return [memory.remember(text, "failure", "unknown").id for text in texts]
+
+
+# --- merge ------------------------------------------------------------------------------------------------------------
+
+
+def test_merging_brings_what_the_other_knows() -> None:
+    (shared,) = fill("brain", "port 80 is open")
+    answered("backup", "copy.db")
+    answered("--memory", "other", "restore", "copy.db")
+    fill("other", "port 81 is shut", "port 82 is odd")
+    with Memory("other") as other:
+        other.forget([shared])
+    found = answered("merge", "other")
+    assert (found["added"], found["erased"], found["conflicting"]) == (2, 1, [])
+    assert found["other"] == str(Path("other/memory.db").absolute())
+    assert keys_of(found) == keys_told_of("merge")
+    assert answered("stats")["records"] == 2
+    again = at_once("merge", "other")
+    assert (again.exit_code, again.stdout.splitlines()[0]) == (0, "0 records added, 2 were here already, 0 stay forgotten")
+
+
+def test_merging_a_backup_leaves_it_as_its_checksum_says() -> None:
+    fill("other", "port 80 is open")
+    answered("--memory", "other", "backup", "copy.db")
+    assert answered("merge", "copy.db")["added"] == 1
+    told = Path("copy.db.sha256").read_text().split()[0]
+    assert hashlib.sha256(Path("copy.db").read_bytes()).hexdigest() == told
+
+
+def test_merging_is_of_one_project() -> None:
+    fill("other", "of red", project="red")
+    fill("other", "of none")
+    assert at_once("--project", "blue", "merge", "other").stdout.startswith(
+        "there is nothing in project blue of the other memory"
+    )
+    assert answered("--project", "red", "merge", "other")["added"] == 1
+    assert answered("--project", "red", "stats")["records"] == 1
+    assert answered("stats")["records"] == 0
+
+
+def test_what_both_keep_differently_is_told() -> None:
+    record = Fact(content="Port 80 is open.", fact_type="observation")
+    with Memory("brain") as memory:
+        memory.add(record)
+    with Memory("other") as memory:
+        memory.add(record.altered(content="Port 80 is shut."))
+    done = at_once("merge", "other")
+    assert done.exit_code == 1
+    assert f"{record.id} is kept here with other content, which stays" in done.stdout
+    assert at_once("merge", "other", "--json").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "said"), [("nowhere", "there is no memory at nowhere"), ("brain", "another memory than this one")]
+)
+def test_what_cannot_be_merged(other: str, said: str) -> None:
+    if other == "brain":
+        fill("brain", "x")
+    assert said in refused("merge", other)
+    assert Path("brain").exists() == (other == "brain")
+    assert not Path("nowhere").exists()
+
+
+def test_a_long_merge_shows_a_bar_on_a_terminal_and_none_in_a_pipe() -> None:
+    fill("other", *(f"case {number}" for number in range(300)))
+    assert "merging" in on_a_terminal("merge", "other")
+    assert hardwon_does("--memory", "third", "merge", "other").stderr == ""
+
+
+# --- adopt ------------------------------------------------------------------------------------------------------------
+
+
+def a_tree() -> Path:
+    folder = Path("old_brain/outcome=failure/tool=code_interpreter/error_type=runtime")
+    folder.mkdir(parents=True)
+    (folder / "20260105_100000_parser.json").write_text(json.dumps(TREE_FILE))
+    (folder / "20260106_100000_login.json").write_text(json.dumps({**TREE_FILE, "content": "login fails", "author": "ben"}))
+    return Path("old_brain")
+
+
+def a_training_memory() -> Path:
+    memory = record_episode(
+        load_agent_memory("agent_memory.json"),
+        {"task_id": "t", "score": 0.9, "steps": 3, "trajectory_summary": "read the log", "successes": ["it worked"]},
+    )
+    save_agent_memory(memory, "agent_memory.json")
+    return Path("agent_memory.json")
+
+
+def a_fix_history(shape: str) -> Path:
+    Path("AIMemory").mkdir()
+    return legacy.make(Path("AIMemory/ai_memory.db"), [{}, {}, {}], shape)
+
+
+def a_folder_of_fixes() -> Path:
+    a_fix_history("claude")
+    a_knowledge_base(Path("AIMemory"))
+    return Path("AIMemory")
+
+
+def a_knowledge_base(folder: Path = Path()) -> Path:
+    file = folder / "knowledge_base.json"
+    file.write_text(json.dumps({"version": "1.0", "general_patterns": {"TIMEOUT": "wait longer"}}))
+    return file
+
+
+def a_data_set(name: str) -> Path:
+    at_once("generate", "40", "--output", name)
+    return Path(name)
+
+
+STORES = {
+    "tree": (a_tree, "tree", 2),
+    "training": (a_training_memory, "training-memory", 2),
+    "claude": (lambda: a_fix_history("claude"), "fix-history", 3),
+    "ai": (lambda: a_fix_history("ai"), "fix-history", 3),
+    "both": (lambda: a_fix_history("both"), "fix-history", 3),
+    "folder": (a_folder_of_fixes, "fix-history", 4),
+    "knowledge": (a_knowledge_base, "knowledge-base", 1),
+    "json": (lambda: a_data_set("m.json"), "data-set", 40),
+    "jsonl": (lambda: a_data_set("m.jsonl"), "data-set", 40),
+    "python": (lambda: a_data_set("m.py"), "data-set", 40),
+    "unnamed": (lambda: a_data_set("m"), "data-set", 40),
+}
+
+
+def looks(path: Path) -> dict[str, tuple[str, int]]:
+    """What lies there, byte for byte, with its times."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return {
+        str(file): (hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "", file.stat().st_mtime_ns)
+        for file in [*files, path.parent if path.is_file() else path]
+    }
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_every_older_store_is_recognised_and_adopted_and_stays_what_it_was(store: str) -> None:
+    make, kind, number = STORES[store]
+    with Memory("brain"):
+        pass
+    path = make().resolve()
+    before = looks(path)
+    foreseen = answered("adopt", str(path), "--dry-run")
+    assert (foreseen["kind"], foreseen["read"], foreseen["added"], foreseen["dry_run"]) == (kind, number, number, True)
+    assert answered("stats")["records"] + answered("stats")["adopted"] == 0
+    done = answered("adopt", str(path))
+    assert (done["kind"], done["added"], done["rejected"], done["dry_run"]) == (kind, number, [], False)
+    assert keys_of(done) <= keys_told_of("adopt")
+    found = answered("stats")
+    assert found["records"] + found["adopted"] == number
+    assert set(found["by_status"]) <= {"hypothesis"}
+    if kind != "data-set":
+        again = answered("adopt", str(path))
+        assert (again["added"], again["present"]) == (0, number)
+    assert looks(path) == before
+    assert at_once("adopt", str(path), "--kind", kind).stdout.startswith(f"{kind}: {number} read, ")
+    assert answered("doctor")["ok"]
+
+
+def test_what_is_adopted_can_be_rolled_back_by_its_author() -> None:
+    a_tree()
+    answered("adopt", "old_brain", "--author", "the old brain")
+    assert answered("stats")["by_author"] == {"the old brain": 1, "ben": 1}
+    assert answered("adopt", "old_brain", "--author", "the old brain")["added"] == 0
+    contents = {hit["record"]["content"] for hit in answered("recall", "parser failed")}
+    answered("rollback", "the old brain", "--reason", "too old")
+    assert contents - {hit["record"]["content"] for hit in answered("recall", "parser failed")} == {
+        "the parser failed on line 3"
+    }
+
+
+def test_what_a_store_holds_that_cannot_be_taken_is_told() -> None:
+    tree = a_tree()
+    folder = next(tree.rglob("error_type=*"))
+    (folder / "bad.json").write_text("{ not JSON")
+    (folder / "link.json").symlink_to("/etc/passwd")
+    done = at_once("adopt", "old_brain", "--json")
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["read"], found["added"]) == (1, 4, 2)
+    assert sorted(each["where"].rpartition("/")[2] for each in found["rejected"]) == ["bad.json", "link.json"]
+    assert keys_of(found["rejected"]) <= keys_told_of("adopt")
+    text = at_once("adopt", "old_brain")
+    assert text.exit_code == 1
+    assert "bad.json: is not JSON" in text.stdout
+
+
+def test_a_data_set_with_errors_is_adopted_without_them() -> None:
+    memories = json.loads(a_data_set("m.json").read_text())
+    memories[0]["outcome"] = "odd"
+    Path("m.json").write_text(json.dumps(memories))
+    done = at_once("adopt", "m.json", "--json")
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["added"], found["rejected"][0]["where"]) == (1, 39, "memory 0, outcome")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nowhere", "there is no such file or folder"),
+        ("empty", "it is none of a BTB tree"),
+        ("other", "is a Hardwon memory already: hardwon merge"),
+        ("other/memory.db", "is a Hardwon memory already: hardwon merge"),
+        ("notes.txt", "notes.txt"),
+    ],
+)
+def test_what_is_no_older_store_is_told(name: str, said: str) -> None:
+    Path("empty").mkdir()
+    fill("other", "x")
+    Path("notes.txt").write_text("dear diary,")
+    assert said in refused("adopt", name)
+
+
+def test_what_a_memory_exported_is_loaded_instead() -> None:
+    fill("brain", "x")
+    for name in ("records.jsonl", "records.json"):
+        answered("export", name)
+        assert "hardwon load takes it in" in refused("adopt", name)
+
+
+def test_a_kind_that_is_wrong_is_told() -> None:
+    a_tree()
+    assert at_once("adopt", "old_brain", "--kind", "brain").exit_code == 2
+    assert "old_brain" in refused("adopt", "old_brain", "--kind", "training-memory")
+    with Memory("brain") as memory, pytest.raises(InvalidInputError, match="one of tree, training-memory"):
+        from hardwon.doors.adoption import adopt
+
+        adopt("old_brain", memory, kind="brain")
+
+
+@pytest.mark.parametrize("data", [b"", b"[" * 100_000, b"\xff\xfe", b"null", b"{}", b"SQLite format 3\0", b"[1, 2", b"42"])
+def test_whatever_a_file_holds_it_is_one_line(data: bytes) -> None:
+    for name in ("m.json", "m.jsonl", "m.db", "m"):
+        Path(name).write_bytes(data)
+        said = ""
+        try:
+            assert kind_of(name) in StoreKind
+        except HardwonError as error:
+            said = str(error)
+        assert not said or name in said
+        done = at_once("adopt", name)
+        assert done.exit_code in (0, 1)
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+
+
+# --- consolidate, rollback, reembed -----------------------------------------------------------------------------------------
+
+
+def test_consolidating() -> None:
+    with Memory("brain", consolidate_every=0) as memory:
+        for worked in (True, False):
+            memory.record_fix({"model": "m", "issue_type": "TIMEOUT", "description": "slow"}, worked, worked, "wait", ["x"])
+        for text in ("Read the log before restarting anything.", "Read the logs before restarting anything!"):
+            for _ in range(2):
+                memory.record_episode("t", 0.9, successes=[text])
+    found = answered("consolidate")
+    assert found.keys() <= keys_told_of("consolidate")
+    assert sum(len(each) for name, each in found.items() if name != "notes") >= 1
+    assert all(keys_of(each) <= keys_told_of("consolidate") for each in found.values() if each)
+    assert at_once("consolidate").stdout.startswith("0 decisions made\n")
+
+
+def test_consolidating_with_a_model_that_is_not_there_does_the_rest() -> None:
+    fill("brain", "x")
+    assert answered("consolidate")["notes"] == []
+    (note,) = answered("consolidate", "--llm")["notes"]
+    assert "no LLM is configured" in note
+    assert note in at_once("consolidate", "--llm").stdout
+
+
+def test_a_source_is_rolled_back_and_that_is_undone() -> None:
+    answered("remember", "port 80 is open", "--outcome", "learning", "--insight-type", "fact", "--author", "agent-7")
+    done = at_once("rollback", "agent-7", "--reason", "it made things up")
+    assert done.stdout.splitlines()[0] == "1 record by agent-7 no longer counts"
+    assert answered("recall", "port") == []
+    undo = done.stdout.splitlines()[1].removeprefix("to take it back: hardwon ")
+    assert at_once(*undo.split()).exit_code == 0
+    assert len(answered("recall", "port")) == 1
+    found = answered("rollback", "agent-8", "--reason", "nobody knows it")
+    assert (found["target"], found["records"]) == ("agent-8", 0)
+    assert keys_of(found) == keys_told_of("rollback")
+    assert at_once("rollback", "agent-7").exit_code == 2
+    assert "source" in refused("rollback", " ", "--reason", "x")
+
+
+def test_vectors_are_made_by_the_model_in_the_package() -> None:
+    fill("brain", "port 80 is open", "the parser fails")
+    found = answered("reembed", "--embedder", "wordllama")
+    assert (found["made"], found["dimension"]) == (2, 256)
+    assert keys_of(found) == keys_told_of("reembed")
+    assert at_once("reembed", "--embedder", "wordllama").stdout.startswith("0 vectors made by wordllama-256-")
+
+
+def test_a_package_that_is_missing_is_told_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill("brain", "x")
+    for package in ("wordllama", "fastembed"):
+        monkeypatch.setitem(sys.modules, package, None)
+        said = refused("reembed", "--embedder", package)
+        assert said.endswith('install it with: pip install "hardwon[embeddings]"')
+
+
+class _Vectors(BaseHTTPRequestHandler):
+    keys: list[str | None] = []
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.keys.append(self.headers["Authorization"])
+        data = [{"index": index, "embedding": [1.0, float(index), 2.0]} for index in range(len(asked["input"]))]
+        body = json.dumps({"data": data}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # what it overrides has it
+        pass
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), _Vectors)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+def test_vectors_are_made_by_an_endpoint(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill("brain", "port 80 is open", "the parser fails")
+    monkeypatch.setenv("EMBEDDING_API_KEY", "key-of-mine")
+    done = at_once("reembed", "--embedder", "endpoint", "--base-url", endpoint, "--model", "small", "--json")
+    assert json.loads(done.stdout) == {"embedder": "endpoint:small", "dimension": 3, "made": 2}
+    assert set(_Vectors.keys) == {"Bearer key-of-mine"}
+    assert "key-of-mine" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--embedder endpoint", "both, for an endpoint"),
+        ("--embedder endpoint --model m --base-url http://example.org/v1", "https"),
+        ("--embedder wordllama --model m", "nothing: wordllama has one model"),
+        ("--embedder wordllama --base-url http://localhost/", "only with --embedder endpoint"),
+    ],
+)
+def test_what_reembed_refuses(options: str, said: str) -> None:
+    fill("brain", "x")
+    assert said in refused("reembed", *options.split())
+
+
+@pytest.mark.parametrize("command", ["consolidate", "rollback x --reason y", "reembed --embedder wordllama"])
+def test_what_works_on_a_memory_makes_none(command: str) -> None:
+    assert "there is no memory at nowhere" in refused("--memory", "nowhere", *command.split())
+    assert not Path("nowhere").exists()
+
+
+# --- completion -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"), [("bash", "complete -o default -F"), ("zsh", "#compdef hardwon"), ("fish", "complete --command hardwon")]
+)
+def test_a_completion_script_for_each_shell(shell: str, line: str) -> None:
+    done = hardwon_does("--show-completion", shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert line in done.stdout
+    assert "_HARDWON_COMPLETE" in done.stdout
+
+
+def test_a_shell_that_is_not_known_is_told() -> None:
+    done = hardwon_does("--show-completion", "abacus")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "allowed: bash, zsh, fish" in done.stderr
+
+
+def test_the_script_completes_in_a_real_shell() -> None:
+    script = hardwon_does("--show-completion", "bash").stdout
+    Path("bin").mkdir()
+    command = Path("bin/hardwon")
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hardwon.serve.cli "$@"\n')
+    command.chmod(0o755)
+    asked = 'COMP_WORDS=(hardwon st); COMP_CWORD=1; _hardwon_completion hardwon st; printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(
+        ["bash", "-c", f"{script}\n{asked}"],
+        env={**os.environ, "PATH": f"{Path('bin').absolute()}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {"stale", "stats"} <= {name for name in done.stdout.split() if name.startswith("st")} == set(done.stdout.split())
+
+
+COMPLETING = """
+import sys
+from hardwon.serve import cli
+sys.argv = ["hardwon"]
+try:
+    cli.main()
+finally:
+    print("modules:", *sorted(name for name in sys.modules if name.startswith("hardwon.serve.cli_")))
+"""
+
+
+def completed(words: str) -> tuple[list[str], set[str]]:
+    """What is offered for the last of the words, and the modules of commands that were loaded for it."""
+    number = len(words.split(" ")) - 1
+    done = subprocess.run(
+        [sys.executable, "-c", COMPLETING],
+        env={**os.environ, "_HARDWON_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(number)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    offered, _, modules = done.stdout.partition("modules: ")
+    return offered.split(), {name.removeprefix("hardwon.serve.") for name in modules.split()}
+
+
+def test_completing_a_command_loads_no_more_than_it_needs() -> None:
+    offered, modules = completed("hardwon sta")
+    assert sorted(offered) == ["stale", "stats"]
+    assert modules == {"cli_base", "cli_governance", "cli_input"}
+    offered, modules = completed("hardwon hotspots --sh")
+    assert (offered, modules) == (["--share"], {"cli_base", "cli_input"})
+    offered, _ = completed("hardwon adopt x --kind fix")
+    assert offered == ["fix-history"]
+    offered, _ = completed("hardwon hooks in")
+    assert offered == ["install"]

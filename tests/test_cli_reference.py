@@ -1,0 +1,83 @@
+"""docs/cli.md is what its generator makes of the commands, and says everything that there is to say of each."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import typer
+
+from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, ROOT, section_of
+from hardwon.serve.cli_base import GROUPS, app
+
+ROOT_COMMAND: Any = typer.main.get_command(app)
+PRINTS_JSON = [name for name, command in BUILT.items() if any("--json" in param.opts for param in command.params)]
+
+
+def generated(**environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate_cli.py", "--print"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_the_page_is_what_the_generator_writes() -> None:
+    assert generated() == PAGE, "run make docs"
+
+
+def test_the_page_is_the_same_on_every_machine() -> None:
+    narrow = generated(
+        COLUMNS="20", TERM="dumb", HARDWON_MEMORY="/elsewhere", HARDWON_PROJECT="other", HOME="/nowhere", LANG="C"
+    )
+    assert narrow == PAGE
+
+
+def test_groups_and_commands_stand_in_the_order_of_the_help() -> None:
+    assert re.findall(r"^## (.+)$", PAGE, re.MULTILINE) == list(GROUPS)
+    shown = [name for group in GROUPS for name, command in ROOT_COMMAND.commands.items() if command.rich_help_panel == group]
+    assert re.findall(r"^### (.+)$", PAGE, re.MULTILINE) == shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_tells_its_usage_help_options_and_examples(name: str) -> None:
+    section, command = section_of(name), BUILT[name]
+    usage = section.strip().splitlines()[0]
+    assert usage.startswith(f"`hardwon {name}")
+    assert " ".join(str(command.help).split("\n\n")[0].split()) in section
+    for param in command.params:
+        for spelling in param.opts if param.param_type_name == "option" else [param.metavar or param.name.upper()]:
+            assert re.search(rf"^\| `.*(?<![\w-]){re.escape(spelling)}(?![\w-]).*` \|", section, re.MULTILINE), spelling
+        if isinstance(param.show_default, str):
+            assert param.show_default in section
+    examples = [example for owner, example in EXAMPLES if owner == name]
+    assert examples
+    assert "```sh\n" + "\n".join(examples) + "\n```" in section
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_printed_as_json_is_told_of_exactly_the_commands_that_do(name: str) -> None:
+    told = str(getattr(BUILT[name], "answers", ""))
+    assert bool(told.strip()) == (name in PRINTS_JSON)
+    if told:
+        assert "`" in told
+        assert " ".join(told.split()).removeprefix("JSON") in " ".join(section_of(name).split())
+
+
+def test_most_commands_print_json() -> None:
+    assert len(COMMANDS) - len(PRINTS_JSON) <= 2  # the output of `run` is a command's, that of `hooks run` is git's
+
+
+def test_options_before_the_command_are_told() -> None:
+    before = PAGE.partition("\n## ")[0]
+    for param in ROOT_COMMAND.params:
+        assert all(f"`{spelling}" in before for spelling in param.opts)
+    for code in ("0", "1", "2", "130", "141"):
+        assert f"\n| {code} | " in before

@@ -1,0 +1,287 @@
+"""The table of operations is whole: everything that `Memory` offers is in it or is told why not, under the same words, and
+every surface has it or is told why not."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import hardwon
+from hardwon import Client, Memory, limits
+from hardwon.errors import ForbiddenError, InvalidInputError, NotAdmittedError, TooManyRequestsError
+from hardwon.govern.access import SCOPES, Caller
+from hardwon.serve import arguments
+from hardwon.serve.gate import Gate
+from hardwon.serve.operations import HERE_ALONE, OPERATIONS, Operation
+from hardwon.serve.shapes import json_bytes, jsonable, parsed, schema_of
+
+ALL = list(OPERATIONS.values())
+NAMES = list(OPERATIONS)
+PUBLIC = {name for name in dir(Memory) if not name.startswith("_")}
+
+NOT_SENT = {"self", "author", "by", "progress", "count_tokens"}
+"""Of `Memory`'s keywords: the token says who asks, and what is called back does not go over a wire."""
+
+OTHERWISE: dict[str, set[str]] = {
+    "credit": {"context_or_ids"},
+    "forget": {"ids_or_filters"},
+    "export": {"path", "format"},
+    "load": {"path"},
+    "backup": {"path"},
+}
+"""Keywords that callers elsewhere say in another way."""
+
+NO_COMMAND = {
+    "add": "record and load take whole records",
+    "add_many": "record takes JSON Lines, load a file",
+    "temporal_patterns": "fix-history report has them",
+    "fix_totals": "fix-history stats has them",
+    "fix_days": "fix-history report has them",
+    "fixes_since": "recent lists them",
+    "adopted": "browse --kind adopted lists them",
+    "failing_tests": "pytest tells them",
+}
+
+
+def test_everything_that_a_memory_offers_is_declared_or_has_a_reason() -> None:
+    assert PUBLIC - OPERATIONS.keys() == HERE_ALONE.keys()
+    assert not OPERATIONS.keys() & HERE_ALONE.keys()
+    assert OPERATIONS.keys() <= PUBLIC
+    assert all(len(reason) > 15 for reason in HERE_ALONE.values())
+
+
+@pytest.mark.parametrize("operation", ALL, ids=NAMES)
+def test_an_operation_takes_what_the_method_takes(operation: Operation) -> None:
+    parameters = inspect.signature(getattr(Memory, operation.name)).parameters
+    named = {name for name, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
+    open_ended = len(named) < len(parameters)
+    taken = set(operation.takes.model_fields)
+    missing = named - NOT_SENT - OTHERWISE.get(operation.name, set()) - taken
+    if operation.name == "verify":
+        assert "by" in taken  # what confirmed it; who says so is the author
+    assert not missing
+    assert open_ended or taken <= named | {"ids"}
+
+
+@pytest.mark.parametrize("operation", ALL, ids=NAMES)
+def test_an_operation_is_described_with_examples(operation: Operation) -> None:
+    assert len(operation.description) > 20
+    schema = operation.takes.model_json_schema()
+    for name in schema.get("required", ()):
+        assert schema["properties"][name].get("examples"), f"{operation.name}.{name} has no example"
+    assert operation.scope in SCOPES
+    assert set(operation.takes.in_path) == {part[1:-1] for part in operation.path.split("/") if part.startswith("{")}
+
+
+def test_no_two_operations_share_an_address_or_a_name() -> None:
+    assert len({(each.method, each.path) for each in ALL}) == len(ALL)
+    tools = [each.tool for each in ALL if each.tool]
+    assert len(set(tools)) == len(tools)
+
+
+def test_reading_is_what_needs_no_more_than_reading() -> None:
+    for operation in ALL:
+        assert operation.reads == (operation.scope == "read" or operation.name in ("doctor", "backup")), operation.name
+        assert operation.method == "POST" or operation.reads, f"{operation.name} would change something by a GET"
+        if operation.again:
+            assert not operation.reads
+
+
+def test_a_caller_cannot_say_who_it_is() -> None:
+    for operation in ALL:
+        fields = set(operation.takes.model_fields)
+        if operation.name not in ("recall", "page", "compare", "forget"):  # there it is a filter
+            assert "author" not in fields, operation.name
+        assert "by" not in fields or operation.name == "verify"
+        assert not {"project", "project_id"} & fields
+
+
+def test_the_client_has_the_methods_of_a_memory() -> None:
+    here = PUBLIC - {"once", "now", "tokens", "tree", "fix_history", "make_tree", "merge", "restore", "place_of", "take_in"}
+    here -= {"check_stale", "record_tests", "publish_tested", "record_many"}
+    for name in sorted(here):
+        found, original = getattr(Client, name, None), getattr(Memory, name)
+        assert found is not None, name
+        if callable(original):
+            assert list(inspect.signature(found).parameters) == list(inspect.signature(original).parameters), name
+            assert found.__doc__, name
+
+
+def test_the_client_is_imported_only_when_somebody_asks() -> None:
+    assert hardwon.Client is Client
+    with pytest.raises(AttributeError, match="no attribute 'Clint'"):
+        _ = hardwon.Clint  # type: ignore[attr-defined]
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Memory:
+    memory = Memory(tmp_path / "brain", checkout=False)
+    issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
+    failed = memory.remember("upload failed", "failure", tool="unknown", tags=["x"], author="a")
+    memory.remember("upload works in parts", "learning", insight_type="fact", author="b")
+    for works in (True, False, True):
+        memory.record_fix(issue, works, works, fix_commands=["raise the timeout"], author="a")
+    for score in (0.2, 0.9):
+        memory.record_episode("t", score, mistakes=["forgot zones"], successes=["looked first"], recalled=[failed.id])
+    memory.record_trajectory("t", [{"action": "a", "observation": "Error: x", "reward": 0.1}], 0.9)
+    memory.record_fact("Uploads over 2 GB fail in src/upload.py.", "error")
+    memory.rollback("nobody")
+    return memory
+
+
+SAID: dict[str, dict[str, Any]] = {
+    "recall": {"query": "upload failed"},
+    "context": {"query": "upload failed", "task_id": "t"},
+    "advise": {"action": "raise the timeout"},
+    "similar_issues": {"issue": {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}},
+    "strategies": {"issue_type": "TIMEOUT"},
+    "model_insights": {"name": "m"},
+    "fixes_since": {"since": "2020-01-01T00:00:00Z"},
+    "scores": {"task_id": "t"},
+    "adopted": {"origin": "x"},
+}
+
+
+@pytest.mark.parametrize("name", [each.name for each in ALL if each.reads and not each.streams])
+def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(full: Memory, name: str) -> None:
+    operation = OPERATIONS[name]
+    newest = next(iter(full.browse(kind="experience")))
+    said = {"record_id": newest.id} if operation.takes.in_path else SAID.get(name, {})
+    answer = operation.do(full, operation.takes.model_validate(said), Caller("me", "admin"))
+    wire = json.loads(json_bytes(answer))
+    assert parsed(operation.gives, wire) == answer
+    jsonschema.validate(wire, schema_of(operation.gives), format_checker=jsonschema.FormatChecker())
+
+
+def test_what_is_no_json_is_refused() -> None:
+    with pytest.raises(TypeError, match="nothing that goes over a wire"):
+        jsonable(object())
+    with pytest.raises(InvalidInputError):
+        parsed(list[int], ["x"])
+
+
+# --- the gate ---------------------------------------------------------------------------------------------------------
+
+
+def _gate(folder: Path, **options: Any) -> tuple[Gate, Memory]:
+    memory = Memory(folder / "brain")
+    return Gate(lambda project: Memory(folder / "brain", project, checkout=False), memory.tokens, **options), memory
+
+
+def test_the_gate_lets_in_who_has_a_token_and_nobody_else(tmp_path: Path) -> None:
+    gate, memory = _gate(tmp_path)
+    token, secret = memory.tokens.create("ci", "write", ["alpha"])
+    assert gate.admit(secret) == Caller("ci", "write", ("alpha",), token.id)
+    for wrong in (None, "", "x", secret[:-1]):
+        with pytest.raises(NotAdmittedError, match="hardwon tokens create"):
+            gate.admit(wrong)
+
+
+def test_with_the_door_open_a_wrong_token_is_still_refused(tmp_path: Path) -> None:
+    owner = Caller("owner", "admin")
+    gate, _ = _gate(tmp_path, open_to=owner)
+    assert gate.admit(None) == owner
+    with pytest.raises(NotAdmittedError):
+        gate.admit("x")
+
+
+def test_what_is_written_is_signed_with_the_token_s_name(tmp_path: Path) -> None:
+    gate, _ = _gate(tmp_path)
+    caller = Caller("ci", "write", ("alpha",))
+    whole = {
+        "kind": "fact",
+        "content": "The port is 80.",
+        "fact_type": "observation",
+        "metadata": {"source": {"author": "somebody else"}},
+    }
+    kept = gate.perform(caller, "add", "alpha", arguments.Add(record=whole))
+    found = gate.perform(caller, "get", "alpha", arguments.GetRecord(record_id=kept))
+    assert (found.metadata.source.author, found.metadata.project_id) == ("ci", "alpha")
+
+
+@pytest.mark.parametrize("claim", [{"status": "verified", "verified_by": "test_runner"}, {"status": "archived"}])
+def test_a_writer_does_not_decide_what_is_believed(tmp_path: Path, claim: dict[str, str]) -> None:
+    gate, _ = _gate(tmp_path)
+    whole = {
+        "kind": "fact",
+        "content": "The port is 80.",
+        "fact_type": "observation",
+        "metadata": {"source": {"type": "test_result"}, "validation": claim},
+    }
+    with pytest.raises(InvalidInputError, match="scope govern may claim more"):
+        gate.perform(Caller("ci", "write"), "add", "alpha", arguments.Add(record=whole))
+    assert gate.perform(Caller("ci", "write"), "stats", "alpha", arguments.Nothing()).records == 0
+    assert gate.perform(Caller("lead", "govern"), "add", "alpha", arguments.Add(record=whole))
+
+
+@pytest.mark.parametrize("kind", ["decision", "adopted", "cleaned", "nonsense", None, 7])
+def test_only_what_was_tried_is_added(tmp_path: Path, kind: Any) -> None:
+    gate, _ = _gate(tmp_path)
+    with pytest.raises(InvalidInputError):
+        gate.perform(Caller("boss", "admin"), "add", "alpha", arguments.Add(record={"kind": kind}))
+
+
+def test_a_verification_names_who_says_so(tmp_path: Path) -> None:
+    gate, memory = _gate(tmp_path)
+    record = memory.remember("x", "learning", insight_type="fact")
+    said = arguments.Verify(record_id=record.id, by="test_runner", verification_id="ci-1")
+    gate.perform(Caller("build", "govern"), "verify", "default", said)
+    event = memory.audit(record.id)[-1].event
+    assert event
+    assert (event.by, event.verified_by, event.verification_id) == ("build", "test_runner", "ci-1")
+
+
+def test_projects_beyond_reach_are_not_even_named(tmp_path: Path) -> None:
+    gate, _ = _gate(tmp_path)
+    for project in ("alpha", "beta"):
+        said = arguments.Remember(content="x", outcome="learning", insight_type="fact")
+        gate.perform(Caller("ci", "write"), "remember", project, said)
+    assert gate.projects(Caller("ci", "read"), "alpha") == ["alpha", "beta"]
+    assert gate.projects(Caller("ci", "read", ("beta", "gamma")), "beta") == ["beta"]
+    with pytest.raises(ForbiddenError, match="does not reach project 'alpha'"):
+        gate.perform(Caller("ci", "admin", ("beta",)), "stats", "alpha", arguments.Nothing())
+
+
+def test_who_asks_too_often_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: at)
+    door, memory = _gate(tmp_path, requests_per_s=2.0)
+    _, secret = memory.tokens.create("ci")
+    _, other = memory.tokens.create("other")
+    for _ in range(4):  # two seconds' worth
+        door.admit(secret)
+    with pytest.raises(TooManyRequestsError) as told:
+        door.admit(secret)
+    assert told.value.wait_s == pytest.approx(0.5)
+    assert door.admit(other).name == "other"
+    at += 0.5
+    assert door.admit(secret).name == "ci"
+
+
+def test_memories_that_nobody_uses_are_closed_when_there_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MEMORIES_OPEN_MAX", 2)
+    opened: dict[str, Memory] = {}
+
+    def open_memory(project: str) -> Memory:
+        opened[project] = Memory(tmp_path / "brain", project, checkout=False)
+        return opened[project]
+
+    door = Gate(open_memory, None, open_to=Caller("me", "admin"))
+    with door.memory(Caller("me", "admin"), OPERATIONS["export"], "a"):
+        for project in ("b", "c", "d"):
+            door.perform(Caller("me", "admin"), "stats", project, arguments.Nothing())
+        assert opened["a"].stats().records == 0  # it is in use
+        for project in ("b", "c"):
+            with pytest.raises(hardwon.HardwonError, match="closed"):
+                opened[project].stats()
+    assert door.perform(Caller("me", "admin"), "stats", "b", arguments.Nothing()).records == 0
+    door.close()
