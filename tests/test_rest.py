@@ -19,7 +19,8 @@ import httpx
 import pytest
 
 from command_line import EXAMPLES
-from hardwon import Memory, limits
+from hardwon import Client, Memory, limits
+from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.model import Fact
 from hardwon.serve.arguments import EXAMPLE_ID
 from hardwon.serve.operations import OPERATIONS, Operation
@@ -243,6 +244,21 @@ def test_a_backup_can_be_restored(running: Served, client: httpx.Client, tmp_pat
         assert found is not None
         assert all(finding.ok for finding in restored.doctor().findings)
     assert not list(Path(running.memory.location).parent.glob(".hardwon-*"))
+
+
+def test_the_client_has_what_the_server_gives(running: Served, tmp_path: Path) -> None:
+    with Client(running.url, running.token(), "of a client/ü%") as client:
+        made = client.record_fact("The spare key is under the mat.", "observation")
+        assert client.get(made.id) == made
+        assert [hit.record.id for hit in client.recall("spare key")] == [made.id]
+        assert (client.export(tmp_path / "out.jsonl"), client.load(tmp_path / "out.jsonl").present) == (1, 1)
+        assert client.backup(tmp_path / "copy.db").sha256 == hashlib.sha256((tmp_path / "copy.db").read_bytes()).hexdigest()
+        assert "of a client/ü%" in client.projects()
+        with pytest.raises(InvalidInputError) as refused:
+            client.recall("spare key", k=0)
+        assert refused.value.field == "k"
+        with pytest.raises(UnknownRecordError):
+            client.verify(OTHER_ID[:-1] + "9", "human_approval")
 
 
 def test_health_readiness_and_figures(running: Served, client: httpx.Client) -> None:
