@@ -353,7 +353,7 @@ class _Wire:
         """An answer to be read in pieces, on a connection of its own."""
         try:
             connection = self._connect()
-            connection.request("GET", path, headers=self._authorization)
+            connection.request("GET", path, headers={**self._authorization, "Connection": "close"})  # it ends with the answer
             response = connection.getresponse()
         except (OSError, HTTPException) as error:
             raise self._unanswered(error) from None
