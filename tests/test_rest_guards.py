@@ -302,7 +302,9 @@ def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
         assert slow.client().get("/readyz").status_code == 200  # another caller has a rate of its own
 
 
-def test_a_reader_that_reads_nothing_is_cut_off(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_reads_nothing_is_cut_off(
+    running: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     facts = [{"kind": "fact", "content": f"{number} " + "x" * 190_000, "fact_type": "error"} for number in range(60)]
     client = running.client()
     assert client.post(running.at("/records/batch", "large"), json={"records": facts}).status_code == 200
@@ -315,6 +317,24 @@ def test_a_reader_that_reads_nothing_is_cut_off(running: Served, monkeypatch: py
         wait_until(lambda: 'operation="export",status="200"' in client.get("/metrics").text)
         wait_until(lambda: "in_flight 1.0" in client.get("/metrics").text)
         assert client.get(running.at("/stats", "large")).json()["records"] == 60
+    assert not [record for record in caplog.records if record.name == "hardwon.serve"]
+
+
+def test_what_nobody_foresaw_is_logged_without_its_secrets(
+    running: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+
+    def broken(_: Memory) -> None:
+        raise RuntimeError(f"it broke at {secret}")
+
+    monkeypatch.setattr(Memory, "fix_totals", broken)
+    answer = running.client().get(running.at("/fixes/totals"))
+    assert (answer.status_code, kind_of(answer)) == (500, "internal")
+    assert answer.json()["detail"] == "what happened is in the server's log"
+    assert "RuntimeError: it broke at " in caplog.text
+    assert secret not in caplog.text
+    assert running.client().get("/readyz").status_code == 200
 
 
 # ---- without tokens, with TLS

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
@@ -103,10 +104,11 @@ class Guard:
         self._under_way += 1
         try:
             await self._pass(scope, body, sending)
-        except ClientDisconnect:
+        except (ClientDisconnect, _StalledError):
             pass  # there is nobody to answer
         except Exception as error:  # noqa: BLE001  # the edge: whatever goes wrong has an answer, and ends no server
-            await sending.instead(answer_to(error), scope)
+            with suppress(_StalledError):
+                await sending.instead(answer_to(error), scope)
         finally:
             self._under_way -= 1
             self._metrics.ended(scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began)
@@ -202,6 +204,10 @@ class Body:
         return RefusedError(TOO_LARGE, f"a body has at most {self._bytes_max} bytes here")
 
 
+class _StalledError(Exception):
+    """Whoever asked takes nothing of the answer: it is cut off."""
+
+
 class _Sending:
     """An answer on its way: with our headers, and to somebody who takes it."""
 
@@ -218,8 +224,11 @@ class _Sending:
             ours = [(name, value) for name, value in _HEADERS if name not in present]
             close = [] if self._body.is_over else [(b"connection", b"close")]
             message = {**message, "headers": [*message.get("headers", ()), *ours, *close]}
-        async with asyncio.timeout(limits.SEND_WAIT_S):
-            await self._send(message)
+        try:
+            async with asyncio.timeout(limits.SEND_WAIT_S):
+                await self._send(message)
+        except TimeoutError:
+            raise _StalledError from None
 
     async def instead(self, answer: Any, scope: Scope) -> None:
         """An answer in place of the one that failed. One that has begun can only be cut off: its reader notices that."""
