@@ -934,6 +934,76 @@ CLIENT_WAIT_S_MAX: Final = 10.0
 CLIENT_ANSWER_BYTES_MAX: Final = 256 * MIB
 """What a client reads of one answer: a page of the largest records fits in, and an endless one does not fill the memory."""
 
+# --- the server -------------------------------------------------------------------------------------------------------
+
+SERVE_PORT: Final = 7433
+"""Where `hardwon serve` listens where nobody says: a number that no known service has."""
+
+SERVE_THREADS: Final = 16
+"""Requests that are carried out at a time; the others wait their turn. SQLite takes one writer, and readers are quick."""
+
+REQUESTS_AT_ONCE_MAX: Final = 256
+"""Requests that a server has taken on at a time, bodies that are still coming included. Whoever comes then is told to wait."""
+
+SERVED_CONNECTIONS_MAX: Final = 1_000
+"""Connections that are open at a time: below what systems allow a process, so that the memory's own files can be opened."""
+
+BODY_BYTES_MAX: Final = 4 * RECORD_BYTES_MAX
+"""The body of one request: some of the largest records, or RECORDS_AT_ONCE_MAX ordinary ones."""
+
+BODY_DEPTH_MAX: Final = JSON_DEPTH_MAX + 8
+"""Nesting of a body: that of a free-form value, and the record around it."""
+
+BODY_VALUES_MAX: Final = 2 * JSON_VALUES_MAX
+"""Values in one body, all levels together: they are looked through in some tenths of a second."""
+
+IMPORT_BYTES_MAX: Final = 512 * MIB
+"""The body of an import, which goes to disk and not into memory. Larger files are loaded where the memory is."""
+
+BODY_WAIT_S: Final = 10.0
+"""How long a body may make no progress. A connection that is slower than that is gone."""
+
+BODY_S: Final = 20.0
+"""How long any body may take, however small, before BODY_BYTES_PER_S_MIN counts."""
+
+BODY_BYTES_PER_S_MIN: Final = 64 * KIB
+"""How fast a longer body must come on average: a poor telephone line. Otherwise a few senders could
+occupy a server for hours."""
+
+HEADERS_S_MAX: Final = 10.0
+"""How long a connection may be open, or open again, before the headers of a request are complete."""
+
+HEADERS_BYTES_MAX: Final = 32 * KIB
+"""The headers of a request together. Those of proxies, and the cookies of other programs, fit."""
+
+ADDRESS_BYTES_MAX: Final = 128 * KIB
+"""The address of a request with its query: every parameter of an operation at its longest, in any script, escaped."""
+
+QUERY_TEXT_CHARS_MAX: Final = 4_000
+"""A text in a query. Escaped, it may have twelve times as many bytes, and much of what is between refuses those."""
+
+QUERY_FIELDS_MAX: Final = 64
+"""Parameters in a query; no operation has half as many."""
+
+SEND_WAIT_S: Final = 30.0
+"""How long whoever reads an answer may take nothing of it."""
+
+SENT_AT_ONCE_BYTES: Final = 256 * KIB
+"""Of a file that is sent, so much is read at a time."""
+
+SHUTDOWN_S_MAX: Final = 30
+"""How long a server that was told to end waits for what it has taken on. Supervisors kill after 30 to 90 seconds."""
+
+RETRY_AFTER_S: Final = 1
+"""When to try again what a busy server did not take on."""
+
+PROBLEMS_SHOWN_MAX: Final = 20
+"""Problems of one input that an answer lists: a screen."""
+
+METRICS_COUNTED_S: Final = 60.0
+"""How long the number of a project's records is believed. To count a million takes half a second, and metrics
+are asked for often."""
+
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 SETTINGS_BYTES_MAX: Final = 16 * KIB

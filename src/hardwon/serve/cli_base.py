@@ -43,9 +43,10 @@ LEARNED: Final = "What it learned"
 FIXES: Final = "Fixes"
 TRUST: Final = "Trust"
 DATA_SETS: Final = "Data sets"
+SERVING: Final = "Serve others"
 CARE: Final = "Care"
 OLDER_SCRIPTS: Final = "For scripts written for memory.sh"
-GROUPS: Final = (RECORDING, SEEING, LEARNED, FIXES, TRUST, DATA_SETS, CARE, OLDER_SCRIPTS)
+GROUPS: Final = (RECORDING, SEEING, LEARNED, FIXES, TRUST, DATA_SETS, SERVING, CARE, OLDER_SCRIPTS)
 
 _MODULE_OF: Final[Mapping[str, str]] = {
     "init": "cli_init",
@@ -64,6 +65,8 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
     "fix-history": "cli_fix_history",
     "hooks": "cli_hooks",
+    "serve": "cli_serve",
+    "tokens": "cli_tokens",
     "config": "cli_settings",
     **dict.fromkeys(("merge", "adopt"), "cli_moving"),
     **dict.fromkeys(("consolidate", "rollback", "reembed"), "cli_knowledge"),
@@ -183,10 +186,10 @@ def add_app(name: str, group: str, inner: typer.Typer, more: str = "") -> None:
 
 
 def inner_command(
-    inner: typer.Typer, *examples: str, answers: str = "", more: str = "", hidden: bool = False
+    inner: typer.Typer, *examples: str, name: str | None = None, answers: str = "", more: str = "", hidden: bool = False
 ) -> Callable[[Command], Command]:
     """`command`, for one that has a word before it."""
-    return inner.command(cls=_told(answers, more), epilog=epilog_of(examples), hidden=hidden)
+    return inner.command(name, cls=_told(answers, more), epilog=epilog_of(examples), hidden=hidden)
 
 
 class ToldCommand(TyperCommand):

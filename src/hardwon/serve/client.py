@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from datetime import datetime
+from hashlib import sha256
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
@@ -177,11 +178,11 @@ class Client(_Methods):
             raise InvalidInputError.one("progress", progress, "None: a server does not tell")
         target = intake.path("path", path)
         with files.writing_atomically(target) as file, self._stream(OPERATIONS["backup"]) as response:
-            told = response.getheader("Hardwon-SHA256", "")
+            told, digest = response.getheader("Hardwon-SHA256", ""), sha256()
             while data := response.read(limits.HASHED_AT_ONCE_BYTES):
                 file.write(data)
-            file.flush()
-            found = files.sha256_of(Path(file.name))
+                digest.update(data)
+            found = digest.hexdigest()
             if found != told:
                 raise ServerError(f"the backup arrived damaged from {self.location}: try again")
         return Backup(target, found, target.stat().st_size)
@@ -352,7 +353,7 @@ class _Wire:
         """An answer to be read in pieces, on a connection of its own."""
         try:
             connection = self._connect()
-            connection.request("GET", path, headers=self._authorization)
+            connection.request("GET", path, headers={**self._authorization, "Connection": "close"})  # it ends with the answer
             response = connection.getresponse()
         except (OSError, HTTPException) as error:
             raise self._unanswered(error) from None

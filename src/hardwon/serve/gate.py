@@ -83,9 +83,17 @@ class Gate:
     @contextmanager
     def memory(self, caller: Caller, operation: Operation, project: str) -> Iterator[Memory]:
         """The project's memory for an operation that streams; everything else goes through `perform`."""
-        check_access(caller, operation.scope, project)
+        self.check(caller, operation, project)
         with self._memories.use(project) as memory:
             yield memory
+
+    def check(self, caller: Caller, operation: Operation, project: str) -> None:
+        """Raises where the caller may not. Everything that is carried out was checked; who has a body to read asks before."""
+        check_access(caller, operation.scope, project)
+
+    def open_projects(self) -> list[str]:
+        """Those whose memory is open."""
+        return self._memories.names()
 
 
 def _once(memory: Memory, operation: Operation, said: Arguments, caller: Caller, key: str) -> Any:
@@ -144,6 +152,10 @@ class _Memories:
         spare = len(self._open) - limits.MEMORIES_OPEN_MAX
         names = [name for name, held in self._open.items() if not held.users][: max(spare, 0)]
         return [self._open.pop(name) for name in names]
+
+    def names(self) -> list[str]:
+        with self._lock:
+            return list(self._open)
 
     def close(self) -> None:
         with self._lock:

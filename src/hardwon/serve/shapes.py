@@ -69,6 +69,13 @@ def schema_of(shape: Any, ref: str = "#/$defs/{model}") -> dict[str, Any]:
     return adapter_of(shape).json_schema(ref_template=ref, schema_generator=_NamedTuplesAreObjects)
 
 
+def schemas_of(shapes: Mapping[str, Any], ref: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The schemas of several at once, by their names, and the definitions that they share."""
+    given = [(name, "validation", adapter_of(shape)) for name, shape in shapes.items()]
+    made, shared = TypeAdapter.json_schemas(given, ref_template=ref, schema_generator=_NamedTuplesAreObjects)  # type: ignore[arg-type]
+    return {name: schema for (name, _), schema in made.items()}, shared.get("$defs", {})
+
+
 class _NamedTuplesAreObjects(GenerateJsonSchema):
     def named_tuple_schema(self, schema: Any) -> JsonSchemaValue:
         inner = {field["name"]: self.generate_inner(field["schema"]) for field in schema["fields"]}

@@ -1,0 +1,93 @@
+"""Records and whole memories on their way: by way of a file, so that a slow reader holds up no writer, and a large one no
+memory. The file has no name any more while it is sent: whatever ends the server, nothing is left."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from hardwon import limits
+from hardwon.govern.access import Caller
+from hardwon.serve.arguments import Load
+from hardwon.serve.gate import Gate
+from hardwon.serve.operations import OPERATIONS, Operation
+from hardwon.serve.rest_guards import BODY, Workers
+from hardwon.serve.rest_settings import Settings
+from hardwon.serve.shapes import json_bytes
+
+NDJSON: Final = "application/x-ndjson"
+DATABASE: Final = "application/vnd.sqlite3"
+CHECKSUM: Final = "Hardwon-SHA256"
+
+
+class FileAnswer(Response):
+    """A file, read piece by piece."""
+
+    def __init__(self, file: BinaryIO, size_bytes: int, media_type: str, headers: dict[str, str], workers: Workers) -> None:
+        super().__init__(None, media_type=media_type, headers={**headers, "Content-Length": str(size_bytes)})
+        self._file = file
+        self._workers = workers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # what it overrides has them
+        with self._file:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            while piece := await self._workers.run(self._file.read, limits.SENT_AT_ONCE_BYTES):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+
+def export(gate: Gate, settings: Settings, workers: Workers, caller: Caller, project: str) -> FileAnswer:
+    """Every record of a project, one a line."""
+    with _folder(settings) as folder, gate.memory(caller, OPERATIONS["export"], project) as memory:
+        target = folder / "records.jsonl"
+        memory.export(target)
+        return _sent(target, NDJSON, {}, workers)
+
+
+def backup(gate: Gate, settings: Settings, workers: Workers, caller: Caller, project: str) -> FileAnswer:
+    """The memory's whole file, whatever its projects."""
+    with _folder(settings) as folder, gate.memory(caller, OPERATIONS["backup"], project) as memory:
+        target = folder / "memory.db"
+        made = memory.backup(target)
+        headers = {CHECKSUM: made.sha256, "Content-Disposition": 'attachment; filename="memory.db"'}
+        return _sent(target, DATABASE, headers, workers)
+
+
+async def take_in(
+    gate: Gate, settings: Settings, workers: Workers, request: Request, operation: Operation, project: str, said: Load
+) -> bytes:
+    """Loads a body of records, one a line, once all of it is here."""
+    request.scope[BODY].allow(limits.IMPORT_BYTES_MAX)
+    folder = _folder(settings)
+    target = (await workers.run(folder.__enter__)) / "body"
+    try:
+        with target.open("wb") as file:
+            async for piece in request.stream():
+                await workers.run(file.write, piece)
+        caller: Caller = request.state.caller
+        return await workers.run(partial(_load, gate, caller, operation, project, target, said))
+    finally:
+        await workers.run(folder.__exit__, None, None, None)
+
+
+def _load(gate: Gate, caller: Caller, operation: Operation, project: str, file: Path, said: Load) -> bytes:
+    with gate.memory(caller, operation, project) as memory:
+        return json_bytes(memory.load(file, said.dry_run, by=caller.name))
+
+
+def _sent(path: Path, media_type: str, headers: dict[str, Any], workers: Workers) -> FileAnswer:
+    return FileAnswer(path.open("rb"), path.stat().st_size, media_type, headers, workers)
+
+
+@contextmanager
+def _folder(settings: Settings) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=".hardwon-", dir=settings.spool) as made:
+        yield Path(made)

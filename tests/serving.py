@@ -1,0 +1,135 @@
+"""A server under test: in this process, on a port of its own, with real sockets; or as a process that signals end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from hardwon import Memory
+from hardwon.govern.access import Caller, Scope
+from hardwon.serve import rest_server
+from hardwon.serve.gate import Gate
+from hardwon.serve.rest import build_app
+from hardwon.serve.rest_settings import Settings
+
+PROJECT = "default"
+
+
+@dataclass
+class Served:
+    """A running server, and the memory that it serves."""
+
+    url: str
+    app: FastAPI
+    memory: Memory
+    verify: Any = True
+    _clients: list[httpx.Client] = field(default_factory=list)
+
+    def token(self, scope: Scope = "admin", projects: Sequence[str] | None = None, name: str = "tester") -> str:
+        return self.memory.tokens.create(name, scope, projects).secret
+
+    def client(self, scope: Scope | None = "admin", projects: Sequence[str] | None = None, **headers: str) -> httpx.Client:
+        """Of somebody with a token; with None, of nobody."""
+        if scope is not None:
+            headers = {"Authorization": f"Bearer {self.token(scope, projects)}", **headers}
+        made = httpx.Client(base_url=self.url, headers=headers, timeout=60, verify=self.verify)
+        self._clients.append(made)
+        return made
+
+    def at(self, path: str, project: str = PROJECT) -> str:
+        return f"/api/v1/projects/{project}{path}"
+
+
+@contextmanager
+def served(
+    folder: Path,
+    *,
+    open_to: Caller | None = None,
+    requests_per_s: float = 100_000.0,
+    certificate: rest_server.Certificate | None = None,
+    verify: Any = True,
+    **settings: Any,
+) -> Iterator[Served]:
+    listening = rest_server.bound("127.0.0.1", 0)
+    ready = threading.Event()
+    with Memory(folder / "brain", PROJECT, checkout=False) as memory:
+        place = memory.location
+        chosen = Settings(
+            "127.0.0.1", listening.getsockname()[1], PROJECT, Path(place).parent, certificate is not None, **settings
+        )
+        gate = Gate(
+            lambda name: Memory(place, name, checkout=False), memory.tokens, open_to=open_to, requests_per_s=requests_per_s
+        )
+        app = build_app(gate, chosen)
+        server = rest_server.server_of(app, certificate, ready.set)
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        assert ready.wait(30)
+        running = Served(chosen.url, app, memory, verify)
+        try:
+            yield running
+        finally:
+            for client in running._clients:
+                client.close()
+            server.should_exit = True
+            thread.join(60)
+            listening.close()
+            assert not thread.is_alive()
+
+
+class Process:
+    """`hardwon serve` itself."""
+
+    def __init__(self, memory: Path, *options: str) -> None:
+        command = [sys.executable, "-m", "hardwon.serve.cli", "--memory", str(memory), "--project", PROJECT]
+        self._running = subprocess.Popen(
+            [*command, "serve", "--port", "0", "--json", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONWARNINGS": "error"},
+        )
+        assert self._running.stdout is not None
+        line = self._running.stdout.readline()
+        if not line:
+            raise AssertionError(self.end(0)[1])
+        self.url: str = json.loads(line)["url"]
+
+    def send(self, number: int) -> None:
+        self._running.send_signal(number)
+
+    @property
+    def ended(self) -> bool:
+        return self._running.poll() is not None
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Its exit code, and what it said on standard error."""
+        if number and not self.ended:
+            self._running.send_signal(number)
+        try:
+            _, said = self._running.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            self._running.kill()
+            self._running.communicate()
+            raise
+        return self._running.returncode, said
+
+
+def wait_until(true: Any, seconds: float = 20.0) -> None:
+    ends = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < ends, "it never became true"
+        time.sleep(0.02)

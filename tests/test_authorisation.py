@@ -1,0 +1,105 @@
+"""Who may do what over HTTP: every operation, by scope and by project, as the table of operations declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from hardwon.govern.access import SCOPES, Scope, includes
+from hardwon.serve.arguments import EXAMPLE_ID
+from hardwon.serve.operations import OPERATIONS, Operation
+from hardwon.serve.rest_openapi import document, path_of
+from serving import PROJECT, Served, served
+from test_rest import NDJSON, example_of
+
+REACHES = {"own": [PROJECT], "all": None, "other": ["elsewhere"], "own and other": ["elsewhere", PROJECT]}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("authorisation")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def clients(running: Served) -> dict[tuple[Scope, str], httpx.Client]:
+    return {(scope, reach): running.client(scope, projects) for scope in SCOPES for reach, projects in REACHES.items()}
+
+
+def asked(client: httpx.Client, operation: Operation) -> httpx.Response:
+    request = example_of(operation)
+    if operation.streams == "in":
+        request |= {"content": request.pop("json"), "headers": NDJSON}
+    return client.request(**request)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)
+def test_every_operation_is_allowed_and_refused_as_declared(
+    operation: Operation, clients: dict[tuple[Scope, str], httpx.Client]
+) -> None:
+    for (scope, reach), client in clients.items():
+        answer = asked(client, operation)
+        allowed = includes(scope, operation.scope) and reach != "other"
+        if allowed:  # what an example speaks of may not be there; whoever is not refused gets as far as that
+            assert answer.status_code in (200, 404, 422), (scope, reach, answer.text)
+        else:
+            assert answer.status_code == 403, (scope, reach, answer.text)
+            assert answer.json()["type"] == "urn:hardwon:problem:forbidden"
+        assert allowed == (answer.status_code != 403)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda each: each.name)
+def test_nobody_without_a_token_gets_anywhere(operation: Operation, running: Served) -> None:
+    for client in (running.client(None), running.client(None, Authorization="Bearer hwt_none")):
+        answer = asked(client, operation)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_who_was_refused_changed_nothing(running: Served) -> None:
+    before = running.memory.stats().records
+    for operation in OPERATIONS.values():
+        if not operation.reads:
+            assert asked(running.client("read"), operation).status_code == 403
+            assert asked(running.client("admin", ["elsewhere"]), operation).status_code == 403
+    assert running.memory.stats().records == before
+
+
+def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None:
+    nobody = running.client(None)
+    open_to_all = []
+    routes = [route for route in running.app.routes if isinstance(route, APIRoute)]
+    for route in routes:
+        address = route.path_format.format(project=PROJECT, record_id=EXAMPLE_ID, old_id=EXAMPLE_ID, decision_id=EXAMPLE_ID)
+        for method in route.methods or ():
+            answer = nobody.request(method, address)
+            assert answer.status_code in (200, 401)
+            if answer.status_code == 200:
+                open_to_all.append((method, address))
+    assert open_to_all == [("GET", "/healthz")]
+    others = {getattr(route, "path", "") for route in running.app.routes} - {route.path for route in routes}
+    assert others <= {"/mcp"}
+    for path in ("/", "/docs", "/redoc", "/openapi.json", "/mcp", "/mcp/", "/healthz/", "//healthz", "/healthz%2F"):
+        assert nobody.get(path).status_code == 401, path
+
+
+def test_every_operation_has_its_route_and_its_place_in_the_document(running: Served) -> None:
+    routes = {
+        (route.path_format, method): route.name
+        for route in running.app.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods or ()
+    }
+    told = {
+        (path, method.upper()): each["operationId"]
+        for path, methods in document()["paths"].items()
+        for method, each in methods.items()
+    }
+    assert routes == told
+    for operation in OPERATIONS.values():
+        assert told[path_of(operation), operation.method] == operation.name
+        scope = document()["paths"][path_of(operation)][operation.method.lower()]["x-scope"]
+        assert scope == operation.scope

@@ -1,0 +1,420 @@
+"""Everything that `Memory` offers, over HTTP: every operation by the example that the document gives, errors, pages, keys,
+streams, and an end that loses nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx
+import pytest
+
+from command_line import EXAMPLES
+from hardwon import Client, Memory, limits
+from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.model import Fact
+from hardwon.serve.arguments import EXAMPLE_ID
+from hardwon.serve.operations import OPERATIONS, Operation
+from hardwon.serve.rest_openapi import document, path_of
+from hardwon.serve.shapes import parsed
+from serving import PROJECT, Process, Served, served, wait_until
+
+OTHER_ID = "0198c0de-0000-7000-8000-000000000002"
+NDJSON = {"Content-Type": "application/x-ndjson"}
+ORDINARY = [operation for operation in OPERATIONS.values() if not operation.streams]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("rest")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def client(running: Served) -> httpx.Client:
+    return running.client()
+
+
+def example_of(operation: Operation) -> dict[str, Any]:
+    """A request as the document shows it."""
+    told = document()["paths"][path_of(operation)][operation.method.lower()]
+    path, query = path_of(operation), {}
+    for parameter in told["parameters"]:
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", parameter["example"])
+        elif parameter["in"] == "query" and "example" in parameter:
+            query[parameter["name"]] = parameter["example"]
+    request: dict[str, Any] = {"method": operation.method, "url": path, "params": query}
+    if operation.method == "POST":
+        (content,) = told["requestBody"]["content"].values()
+        request["json"] = content["example"]
+    return request
+
+
+def seed(memory: Memory) -> None:
+    for number, record_id in enumerate((EXAMPLE_ID, OTHER_ID)):
+        if memory.get(record_id) is None:
+            memory.add(Fact(id=record_id, content=f"Port {number} of the proxy is open.", fact_type="observation"))
+
+
+@pytest.mark.parametrize("operation", ORDINARY, ids=lambda each: each.name)
+def test_every_operation_answers_its_example(operation: Operation, running: Served) -> None:
+    client = running.client()
+    seed(running.memory)
+    request = example_of(operation)
+    expected = 200
+    request["params"].pop("as_of", None)  # nothing was here then
+    if operation.name == "publish":  # only what was verified can be
+        running.memory.verify(EXAMPLE_ID, "human_approval")
+    if operation.name == "undo":
+        decision = running.memory.rollback("nobody-in-particular", "tried")
+        request["url"] = request["url"].replace(EXAMPLE_ID, decision.id)
+    if operation.name in ("reembed", "sync"):  # this memory has neither an embedder nor a tree
+        expected = 422
+    answer = client.request(**request)
+    assert answer.status_code == expected, answer.text
+    if expected == 200:
+        parsed(operation.gives, answer.json())
+        assert answer.headers["content-type"] == "application/json"
+    else:
+        assert answer.json()["errors"]
+
+
+def test_the_author_is_the_tokens_name(running: Served) -> None:
+    client = running.client("write")
+    made = client.post(running.at("/facts"), json={"content": "Port 81 is closed.", "fact_type": "observation"}).json()
+    assert made["metadata"]["source"]["author"] == "tester"
+    refused = client.post(running.at("/facts"), json={"content": "x", "fact_type": "error", "author": "boss"})
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "author"
+
+
+def test_projects_are_those_the_token_reaches(running: Served, client: httpx.Client) -> None:
+    for project in ("mine", "a/b %2F ü"):
+        address = f"/api/v1/projects/{project.replace('%', '%25').replace('/', '%2F')}/facts"
+        made = client.post(address, json={"content": f"A fact of {project}.", "fact_type": "error"})
+        assert made.status_code == 200
+        assert made.json()["metadata"]["project_id"] == project
+    assert {"mine", "a/b %2F ü"} <= set(client.get("/api/v1/projects").json())
+    assert running.client("read", ["mine", "nowhere"]).get("/api/v1/projects").json() == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "status", "name"),
+    [
+        ("GET", f"/records/{OTHER_ID[:-1]}9", {}, 404, "not-found"),
+        ("GET", "/records/what", {}, 404, "not-found"),
+        ("GET", "/nothing", {}, 404, "not-found"),
+        ("DELETE", "/records", {}, 405, "wrong-method"),
+        ("OPTIONS", "/records", {}, 405, "wrong-method"),
+        ("GET", "/records/batch", {}, 405, "wrong-method"),
+        ("GET", "/patterns?limit=0", {}, 422, "invalid-input"),
+        ("GET", "/patterns?limit=5&limit=6", {}, 422, "invalid-input"),
+        ("GET", "/patterns?limit=%ff", {}, 422, "invalid-input"),
+        ("GET", "/patterns?" + "&".join(f"a{n}=1" for n in range(100)), {}, 422, "invalid-input"),
+        ("GET", "/solutions?error=" + "x" * 4_001, {}, 422, "invalid-input"),
+        ("GET", "/stats?verbose=1", {}, 422, "invalid-input"),
+        ("POST", "/compact?x=1", {}, 422, "invalid-input"),
+        ("POST", "/recall", {"content": b'{"query":"x"}'}, 415, "wrong-media-type"),
+        ("POST", "/recall", {"json": {"query": "x", "k": "5"}}, 422, "invalid-input"),
+        ("POST", "/recall", {"json": ["query"]}, 422, "invalid-input"),
+        ("POST", "/recall", {"content": b"{", "headers": {"Content-Type": "application/json"}}, 422, "invalid-input"),
+        (
+            "POST",
+            "/recall",
+            {"content": b'{"query":NaN}', "headers": {"Content-Type": "application/json"}},
+            422,
+            "invalid-input",
+        ),
+        ("POST", f"/records/{EXAMPLE_ID}/publish", {"json": {"record_id": OTHER_ID}}, 422, "invalid-input"),
+        ("POST", "/import", {"content": b"{}\n"}, 415, "wrong-media-type"),
+    ],
+)
+def test_what_is_wrong_is_told(
+    running: Served, client: httpx.Client, method: str, path: str, sent: dict[str, Any], status: int, name: str
+) -> None:
+    answer = client.request(method, running.at(path), **sent)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    told = answer.json()
+    assert (told["type"], told["status"]) == (f"urn:hardwon:problem:{name}", status)
+    assert told["detail"]
+    assert status != 405 or answer.headers["allow"] == ("GET, POST" if path == "/records" else "POST")
+    if status == 422:
+        assert all(set(each) == {"field", "value", "allowed"} for each in told["errors"])
+
+
+def test_no_secret_comes_back_in_an_error(running: Served, client: httpx.Client) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    sent = {"content": "x", "fact_type": secret, "password": "hunter2-Zebra-91", secret: 1, "tags": [secret + "\n"]}
+    told = client.post(running.at("/facts"), json=sent).text
+    assert "invalid-input" in told
+    assert secret not in told
+    assert "hunter2" not in told
+
+
+def test_pages_hold_everything_once(running: Served) -> None:
+    client = running.client(projects=["paged"])
+    ids = []
+    for number in range(25):
+        fact = {"kind": "fact", "content": f"Door {number} is shut.", "fact_type": "observation"}
+        ids.append(client.post(running.at("/records", "paged"), json={"record": fact}).json())
+    seen, cursor = [], None
+    while True:
+        page = client.get(
+            running.at("/records", "paged"), params={"limit": 10, **({"cursor": cursor} if cursor else {})}
+        ).json()
+        seen += [record["id"] for record in page["records"]]
+        cursor = page["next"]
+        if not cursor:
+            break
+    assert sorted(seen) == sorted(ids)
+    assert client.get(running.at("/records", "paged"), params={"cursor": "no"}).status_code == 422
+
+
+def test_a_key_makes_a_request_safe_to_send_again(running: Served, client: httpx.Client) -> None:
+    sent = {"content": "The queue was full, so the job was lost.", "outcome": "learning", "insight_type": "fact"}
+    address = running.at("/experiences", "keys")
+
+    def send(_: int) -> httpx.Response:
+        return client.post(address, json=sent, headers={"Idempotency-Key": "the-same"})
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(send, range(24)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert client.get(running.at("/stats", "keys")).json()["records"] == 1
+    other = client.post(address, json={**sent, "content": "Another."}, headers={"Idempotency-Key": "the-same"})
+    assert (other.status_code, other.json()["type"]) == (409, "urn:hardwon:problem:conflict")
+    for wrong in ("x" * 256, "two words", "\xe9"):
+        assert client.post(address, json=sent, headers=[(b"Idempotency-Key", wrong.encode("latin-1"))]).status_code == 422
+
+
+def test_records_go_out_and_in_as_streams(running: Served, client: httpx.Client) -> None:
+    facts = [{"kind": "fact", "content": f"Shelf {n} holds {n} books.", "fact_type": "observation"} for n in range(300)]
+    assert len(client.post(running.at("/records/batch", "out"), json={"records": facts}).json()) == 300
+    with client.stream("GET", running.at("/export", "out")) as answer:
+        assert answer.headers["content-type"] == "application/x-ndjson"
+        lines = list(answer.iter_lines())
+    assert len(lines) == 300
+    moved = [json.loads(line) for line in lines]
+    for record in moved:
+        record["metadata"]["project_id"] = "in"
+
+    def sent() -> Iterator[bytes]:
+        for record in moved:
+            yield json.dumps(record).encode() + b"\n"
+
+    address = running.at("/import", "in")
+    foreseen = client.post(address, params={"dry_run": "true"}, content=sent(), headers=NDJSON).json()
+    assert (foreseen["added"], foreseen["dry_run"]) == (300, True)
+    assert client.get(running.at("/stats", "in")).json()["records"] == 0
+    loaded = client.post(address, content=sent(), headers=NDJSON).json()
+    assert (loaded["read"], loaded["added"], loaded["dry_run"]) == (300, 300, False)
+    assert client.post(address, content=sent(), headers=NDJSON).json()["present"] == 300
+    wrong = client.post(address, content=b'{"kind":"fact"}\n', headers=NDJSON)
+    assert wrong.status_code == 422
+    assert wrong.json()["detail"].startswith("body, line 1: ")
+    assert not list(Path(running.memory.location).parent.glob(".hardwon-*"))
+
+
+def test_an_empty_project_exports_nothing(running: Served, client: httpx.Client) -> None:
+    answer = client.get(running.at("/export", "empty"))
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
+def test_a_backup_can_be_restored(running: Served, client: httpx.Client, tmp_path: Path) -> None:
+    made = client.post(running.at("/facts"), json={"content": "The safe is behind the picture.", "fact_type": "error"}).json()
+    answer = client.get(running.at("/backup"))
+    assert hashlib.sha256(answer.content).hexdigest() == answer.headers["hardwon-sha256"]
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(answer.content)
+    Memory.restore(copy, tmp_path / "again")
+    with Memory(tmp_path / "again", PROJECT) as restored:
+        found = restored.get(made["id"])
+        assert found is not None
+        assert all(finding.ok for finding in restored.doctor().findings)
+    assert not list(Path(running.memory.location).parent.glob(".hardwon-*"))
+
+
+def test_the_client_has_what_the_server_gives(running: Served, tmp_path: Path) -> None:
+    with Client(running.url, running.token(), "of a client/ü%") as client:
+        made = client.record_fact("The spare key is under the mat.", "observation")
+        assert client.get(made.id) == made
+        assert [hit.record.id for hit in client.recall("spare key")] == [made.id]
+        assert (client.export(tmp_path / "out.jsonl"), client.load(tmp_path / "out.jsonl").present) == (1, 1)
+        assert client.backup(tmp_path / "copy.db").sha256 == hashlib.sha256((tmp_path / "copy.db").read_bytes()).hexdigest()
+        assert "of a client/ü%" in client.projects()
+        with pytest.raises(InvalidInputError) as refused:
+            client.recall("spare key", k=0)
+        assert refused.value.field == "k"
+        with pytest.raises(UnknownRecordError):
+            client.verify(OTHER_ID[:-1] + "9", "human_approval")
+
+
+def test_health_readiness_and_figures(running: Served, client: httpx.Client) -> None:
+    assert running.client(None).get("/healthz").json() == {"status": "alive"}
+    assert client.get("/readyz").json() == {"status": "ready"}
+    client.get(running.at("/stats"))
+    client.get("/no/such/place")
+    text = client.get("/metrics").text
+    assert 'hardwon_requests_total{operation="stats",status="200"}' in text
+    assert 'hardwon_requests_total{operation="unknown",status="404"}' in text
+    assert 'hardwon_request_seconds_bucket{le="0.01",operation="stats"}' in text
+    assert "hardwon_requests_in_flight 1.0" in text
+    assert f'hardwon_records{{project="{PROJECT}"}}' in text
+    assert "hardwon_memory_bytes" in text
+    assert "no/such" not in text
+    assert "hardwon_records{" not in running.client("read", ["elsewhere"]).get("/metrics").text
+
+
+def test_what_is_mounted_stands_behind_the_same_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever answers at /mcp gets callers who were let in, and whole bodies of a bounded size."""
+    happened: list[str] = []
+
+    async def echo(scope: Any, receive: Any, send: Any) -> None:
+        message = await receive()
+        told = f"{scope['state']['caller'].name} {scope['root_path']} {scope['path']} {len(message['body'])}"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": told.encode()})
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        happened.append("begun")
+        yield
+        happened.append("ended")
+
+    made = ModuleType("hardwon.serve.mcp_http")
+    vars(made).update(http_app=lambda *_, **__: echo, lifespan=lifespan)
+    monkeypatch.setitem(sys.modules, "hardwon.serve.mcp_http", made)
+    with served(tmp_path) as running:
+        client = running.client()
+        for address in ("/mcp", "/mcp/", "/mcp/more"):
+            told = client.post(address, content=iter([b"a" * 70_000, b"b" * 70_000])).text
+            assert told == f"tester /mcp {address if address != '/mcp' else '/mcp/'} 140000"
+        assert client.post("/mcp", content=iter([b" " * limits.BODY_BYTES_MAX, b" "])).status_code == 413
+        assert running.client(None).post("/mcp").status_code == 401
+        assert client.post("/mcp", headers={"Host": "evil.example"}).status_code == 421
+        assert client.post("/mcp", headers={"Origin": "https://evil.example"}).status_code == 403
+        assert 'hardwon_requests_total{operation="mcp",status="200"} 3.0' in client.get("/metrics").text
+        assert happened == ["begun"]
+    assert happened == ["begun", "ended"]
+
+
+# ---- as a process
+
+
+def test_what_was_accepted_is_finished(tmp_path: Path) -> None:
+    server = Process(tmp_path / "brain", "--no-auth")
+    told_to_end = threading.Event()
+
+    def sent() -> Iterator[bytes]:
+        yield b'{"kind": "fact", "content": "The first half came before the end.", "fact_type": "error"}\n'
+        assert told_to_end.wait(30)
+        yield b'{"kind": "fact", "content": "The second half came after it.", "fact_type": "error"}\n'
+
+    def send() -> httpx.Response:
+        return httpx.post(server.url + f"/api/v1/projects/{PROJECT}/import", content=sent(), headers=NDJSON, timeout=30)
+
+    with ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(send)
+        wait_until(lambda: "in_flight 2.0" in httpx.get(server.url + "/metrics").text)
+        server.send(signal.SIGTERM)
+        wait_until(lambda: refuses(server.url))
+        assert not server.ended
+        told_to_end.set()
+        answer = sending.result()
+    assert (answer.status_code, answer.json()["added"]) == (200, 2)
+    assert server.end(0)[0] == 0
+    with Memory(tmp_path / "brain", PROJECT) as memory:
+        assert memory.stats().records == 2
+
+
+def refuses(url: str) -> bool:
+    try:
+        httpx.get(url + "/healthz")
+    except httpx.TransportError as error:
+        return isinstance(error, httpx.ConnectError)
+    return False
+
+
+def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain", PROJECT) as memory:
+        secret = memory.tokens.create("writer", "write").secret
+    server = Process(tmp_path / "brain")
+    acknowledged: list[str] = []
+
+    def write(writer: int) -> None:
+        with httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {secret}"}, timeout=30) as client:
+            for number in range(10_000):
+                fact = {"kind": "fact", "content": f"Writer {writer} was at {number}.", "fact_type": "observation"}
+                try:
+                    answer = client.post(f"/api/v1/projects/{PROJECT}/records", json={"record": fact})
+                except httpx.TransportError:
+                    return
+                assert answer.status_code == 200, answer.text
+                acknowledged.append(answer.json())
+
+    threads = [threading.Thread(target=write, args=(each,)) for each in range(4)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(acknowledged) > 50)
+    code, said = server.end()
+    for thread in threads:
+        thread.join(30)
+    assert code == 0, said
+    assert said == f"hardwon: serving {server.url}\n"
+    with Memory(tmp_path / "brain", PROJECT) as memory:
+        assert {record.id for record in memory.browse()} >= set(acknowledged)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_either_signal_ends_it_well(tmp_path: Path, number: signal.Signals) -> None:
+    server = Process(tmp_path / "brain", "--no-auth")
+    assert httpx.get(server.url + "/readyz").status_code == 200
+    code, said = server.end(number)
+    assert code == 0
+    assert "--no-auth: whoever reaches this port" in said
+
+
+@pytest.mark.parametrize("example", [example for name, example in EXAMPLES if name == "serve"])
+def test_the_examples_of_the_help_work(tmp_path: Path, example: str) -> None:
+    server = Process(tmp_path / "brain", *example.split()[2:], "--port", "0", "--json")
+    assert httpx.get(server.url + "/healthz").status_code == 200
+    assert server.end()[0] == 0
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    server = Process(tmp_path / "brain", "--no-auth")
+
+    def never_whole() -> Iterator[bytes]:
+        yield b'{"query":'
+        wait_until(lambda: server.ended)
+
+    def send() -> None:
+        with pytest.raises((httpx.TransportError, AssertionError)):
+            httpx.post(
+                server.url + f"/api/v1/projects/{PROJECT}/recall",
+                content=never_whole(),
+                headers={"Content-Type": "application/json"},
+                timeout=30,
+            )
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    wait_until(lambda: "in_flight 2.0" in httpx.get(server.url + "/metrics").text)
+    server.send(signal.SIGTERM)
+    threading.Event().wait(0.5)
+    assert not server.ended
+    code, _ = server.end(signal.SIGTERM)
+    sending.join(30)
+    assert code == 128 + signal.SIGTERM

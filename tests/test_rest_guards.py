@@ -1,0 +1,474 @@
+"""What a server lets nobody do: be called by another's name, be asked by another's page or with another's token, or be kept
+busy by bodies that are too large, too deep, too slow or too many."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+import trustme
+
+from command_line import at_once, hardwon_does
+from hardwon import Memory, limits
+from hardwon.govern.access import Caller
+from hardwon.serve import cli_serve, rest_server
+from hardwon.serve.rest_settings import Settings
+from serving import PROJECT, Process, Served, served, wait_until
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(
+        tmp_path_factory.mktemp("guards"), allow_hosts=("memory.example.org",), allow_origins=("https://tools.example.org",)
+    ) as found:
+        yield found
+
+
+def kind_of(answer: httpx.Response) -> str:
+    assert answer.headers["content-type"] == "application/problem+json"
+    return str(answer.json()["type"]).removeprefix("urn:hardwon:problem:")
+
+
+# ---- names and pages
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/api/v1/projects", "/mcp", "/nothing"])
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "localhost", "localhost:1", "127.0.0.1:x", "", "a b"])
+def test_a_foreign_host_is_refused_everywhere(running: Served, path: str, host: str) -> None:
+    answer = running.client(None).get(path, headers={"Host": host})
+    assert (answer.status_code, kind_of(answer)) == (421, "foreign-host")
+
+
+def test_its_own_names_are_known(running: Served) -> None:
+    port = running.url.rpartition(":")[2]
+    for host in (f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}", "memory.example.org", "memory.example.org:444"):
+        assert running.client(None).get("/healthz", headers={"Host": host}).status_code == 200
+
+
+def test_names_follow_the_address() -> None:
+    every = "0.0.0.0"  # noqa: S104
+    wide = Settings(every, 80, PROJECT, Path(), allow_hosts=("a.example:8080",))
+    assert all(map(wide.knows_host, ("localhost", "a.example:8080")))
+    assert not any(map(wide.knows_host, ("a.example", every, "localhost:81")))
+    one = Settings("192.0.2.7", 443, PROJECT, Path(), tls=True)
+    assert all(map(one.knows_host, ("192.0.2.7", "192.0.2.7:443")))
+    assert not any(map(one.knows_host, ("192.0.2.7:80", "localhost")))
+    assert one.knows_origin("https://192.0.2.7", "192.0.2.7")
+    assert not one.knows_origin("http://192.0.2.7", "192.0.2.7")
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://localhost:1", "https://tools.example.org.evil.example"]
+)
+@pytest.mark.parametrize("path", ["/healthz", "/api/v1/projects"])
+def test_a_foreign_page_is_refused(running: Served, path: str, origin: str) -> None:
+    answer = running.client().get(path, headers={"Origin": origin})
+    assert (answer.status_code, kind_of(answer)) == (403, "foreign-origin")
+
+
+def test_pages_of_its_own_and_allowed_ones_may_ask_and_get_no_cors(running: Served) -> None:
+    for origin in (running.url, "https://tools.example.org"):
+        answer = running.client().get("/api/v1/projects", headers={"Origin": origin})
+        assert answer.status_code == 200
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+    asked = {"Origin": "https://tools.example.org", "Access-Control-Request-Method": "POST"}
+    assert running.client().options("/api/v1/projects", headers=asked).status_code == 405
+
+
+def test_every_answer_has_the_headers_and_names_no_software(running: Served) -> None:
+    for client, path in ((running.client(None), "/healthz"), (running.client(None), "/readyz"), (running.client(), "/nothing")):
+        headers = client.get(path).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+        assert "server" not in headers
+
+
+# ---- tokens
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "Bearer", "Bearer x", "Basic dXNlcjpwYXNz", "Bearer hwt_000000000000_" + "a" * 43]
+)
+def test_who_brings_no_token_is_not_admitted(running: Served, header: str | None) -> None:
+    sent = {} if header is None else {"Authorization": header}
+    answer = running.client(None).get("/api/v1/projects", headers=sent)
+    assert (answer.status_code, kind_of(answer)) == (401, "not-admitted")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "hardwon tokens create" in answer.json()["detail"]
+
+
+def test_two_tokens_are_none(running: Served) -> None:
+    token = f"Bearer {running.token()}"
+    answer = httpx.get(running.url + "/readyz", headers=[("Authorization", token), ("Authorization", token)])
+    assert answer.status_code == 401
+
+
+def test_revoked_and_expired_tokens_end_at_once(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = running.memory.tokens.create("leaver", "admin", days=2)
+    client = httpx.Client(base_url=running.url, headers={"Authorization": f"Bearer {made.secret}"})
+    with client:
+        assert client.get("/readyz").status_code == 200
+        later = datetime.now(UTC) + timedelta(days=3)
+        monkeypatch.setattr(running.memory.tokens, "_clock", lambda: later)
+        assert client.get("/readyz").status_code == 401
+        monkeypatch.undo()
+        running.memory.tokens.revoke(made.token.id)
+        assert client.get("/readyz").status_code == 401
+
+
+def test_a_token_goes_no_further_than_it_says(running: Served) -> None:
+    fact = {"content": "The lift is out of order.", "fact_type": "error"}
+    reader, elsewhere = running.client("read"), running.client("admin", ["another"])
+    for client in (reader, elsewhere):
+        answer = client.post(running.at("/facts"), json=fact)
+        assert (answer.status_code, kind_of(answer)) == (403, "forbidden")
+    assert elsewhere.post(running.at("/facts", "another"), json=fact).status_code == 200
+    # Who may not ask is told so before anything that they sent is looked at.
+    assert reader.post(running.at("/facts"), content=b"{", headers=JSON).status_code == 403
+
+
+def test_no_token_is_logged_or_told(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain", PROJECT) as memory:
+        secret = memory.tokens.create("me", "admin").secret
+    server = Process(tmp_path / "brain")
+    with httpx.Client(base_url=server.url) as client:
+        answers = [
+            client.get(
+                f"/api/v1/projects/{PROJECT}/records", params={"cursor": secret}, headers={"Authorization": f"Bearer {secret}"}
+            ),
+            client.get(f"/{secret}", headers={"Authorization": f"Bearer {secret}"}),
+            client.get("/readyz", headers={"Authorization": f"Bearer {secret}x"}),
+            client.get("/readyz", headers={"Authorization": f"Basic {secret}"}),
+        ]
+    assert [answer.status_code for answer in answers] == [422, 404, 401, 401]
+    code, said = server.end()
+    assert code == 0
+    assert not any(secret in text for text in (said, *(answer.text for answer in answers)))
+
+
+# ---- too much, too deep, too slow
+
+
+def chunks(size: int) -> Iterator[bytes]:
+    for _ in range(size // 65536 + 1):
+        yield b" " * 65536
+
+
+def test_bodies_have_a_bound_whether_they_say_their_size_or_not(running: Served) -> None:
+    address = running.at("/recall")
+    declared = running.client().post(address, content=b" " * (limits.BODY_BYTES_MAX + 1), headers=JSON)
+    assert (declared.status_code, kind_of(declared)) == (413, "too-large")
+    undeclared = running.client().post(address, content=chunks(limits.BODY_BYTES_MAX), headers=JSON)
+    assert (undeclared.status_code, kind_of(undeclared)) == (413, "too-large")
+
+
+def test_an_import_has_a_bound_of_its_own(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BODY_BYTES_MAX", 100_000)
+    monkeypatch.setattr(limits, "IMPORT_BYTES_MAX", 1_000_000)
+    client, headers = running.client(), {"Content-Type": "application/x-ndjson"}
+    assert client.post(running.at("/import"), content=b"\n" * 500_000, headers=headers).json()["read"] == 0
+    assert client.post(running.at("/import"), content=chunks(1_000_000), headers=headers).status_code == 413
+    assert not list(Path(running.memory.location).parent.glob(".hardwon-*"))
+
+
+def test_addresses_have_a_bound(running: Served) -> None:
+    host = running.url.removeprefix("http://")
+    with connected(running) as connection:
+        address = "/readyz?" + "x" * limits.ADDRESS_BYTES_MAX
+        connection.sendall(f"GET {address} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        assert everything(connection).startswith(b"HTTP/1.1 414 ")
+
+
+def test_headers_have_a_bound(running: Served) -> None:
+    answer = running.client().get("/readyz", headers={"X-Long": "x" * (limits.HEADERS_BYTES_MAX + 1)})
+    assert (answer.status_code, kind_of(answer)) == (431, "headers-too-large")
+    with connected(running) as connection:
+        connection.sendall(b"GET /readyz HTTP/1.1\r\nX-Long: ")
+        with pytest.raises(ConnectionError):  # long before that it is given up
+            for _ in range(1_000):
+                connection.sendall(b"x" * 65_536)
+
+
+@pytest.mark.parametrize("depth", [limits.BODY_DEPTH_MAX + 2, 150, 5_000, 200_000])
+def test_deep_bodies_are_refused(running: Served, depth: int) -> None:
+    nested = b'{"record":' + b"[" * depth + b"]" * depth + b"}"
+    answer = running.client().post(running.at("/records"), content=nested, headers=JSON)
+    assert (answer.status_code, kind_of(answer)) == (422, "invalid-input")
+
+
+def test_wide_bodies_are_refused(running: Served) -> None:
+    wide = {"record": {"kind": "fact", "x": [1] * (limits.BODY_VALUES_MAX + 1)}}
+    answer = running.client().post(running.at("/records"), json=wide)
+    assert (answer.status_code, kind_of(answer)) == (422, "invalid-input")
+    assert "values" in answer.json()["detail"]
+
+
+def connected(running: Served) -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2])), timeout=20)
+    made.settimeout(20)
+    return made
+
+
+def head(running: Served, token: str, more: str = "Content-Length: 1000\r\n") -> bytes:
+    host = running.url.removeprefix("http://")
+    return (
+        f"POST {running.at('/recall')} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: application/json\r\n{more}\r\n"
+    ).encode()
+
+
+def everything(connection: socket.socket) -> bytes:
+    received = b""
+    while piece := connection.recv(65536):
+        received += piece
+    return received
+
+
+def test_a_body_that_stops_is_given_up(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BODY_WAIT_S", 0.3)
+    monkeypatch.setattr("hardwon.serve.rest_guards._LINGER_S", 0.2)
+    with connected(running) as connection:
+        connection.sendall(head(running, running.token()) + b'{"query":')
+        received = everything(connection)
+    assert received.startswith(b"HTTP/1.1 408 ")
+    assert b"connection: close" in received
+    assert b"too-slow" in received
+
+
+def test_a_body_that_drips_is_given_up(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BODY_S", 0.5)
+    monkeypatch.setattr("hardwon.serve.rest_guards._LINGER_S", 0.2)
+    with connected(running) as connection:
+        connection.sendall(head(running, running.token()))
+        began = time.monotonic()
+        with pytest.raises(OSError):  # noqa: PT011  # whatever says that nobody listens any more
+            while time.monotonic() - began < 20:
+                connection.sendall(b" ")
+                time.sleep(0.05)
+        assert time.monotonic() - began < 15
+
+
+def test_headers_that_never_end_are_given_up(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HEADERS_S_MAX", 0.2)
+    with connected(running) as silent, connected(running) as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
+        for connection in (silent, slow):
+            with suppress(ConnectionResetError):
+                assert everything(connection) == b""
+
+
+def test_only_so_many_requests_are_taken_on(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = running.token()
+    client = running.client()
+    monkeypatch.setattr(limits, "REQUESTS_AT_ONCE_MAX", 3)
+    waiting = [connected(running) for _ in range(3)]
+    for connection in waiting:
+        connection.sendall(head(running, token) + b"{")
+    try:
+        wait_until(lambda: client.get("/readyz").status_code == 503)
+        answer = client.get("/readyz")
+        assert (answer.status_code, kind_of(answer)) == (503, "busy")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert client.get("/healthz").status_code == 200
+    finally:
+        for connection in waiting:
+            connection.close()
+    wait_until(lambda: client.get("/readyz").status_code == 200)
+
+
+def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
+    with served(tmp_path, requests_per_s=2.0) as slow:
+        client = slow.client()
+        answers = [client.get("/readyz") for _ in range(8)]
+        assert [answer.status_code for answer in answers[:4]] == [200] * 4
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert refused
+        assert kind_of(refused[0]) == "too-many-requests"
+        assert int(refused[0].headers["retry-after"]) >= 1
+        assert slow.client().get("/readyz").status_code == 200  # another caller has a rate of its own
+
+
+def test_a_reader_that_reads_nothing_is_cut_off(
+    running: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts = [{"kind": "fact", "content": f"{number} " + "x" * 190_000, "fact_type": "error"} for number in range(60)]
+    client = running.client()
+    assert client.post(running.at("/records/batch", "large"), json={"records": facts}).status_code == 200
+    monkeypatch.setattr(limits, "SEND_WAIT_S", 0.3)
+    monkeypatch.setattr(limits, "HEADERS_S_MAX", 0.2)
+    with connected(running) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        request = head(running, running.token(), "").replace(b"POST", b"GET").replace(b"/default/recall", b"/large/export")
+        connection.sendall(request)
+        wait_until(lambda: 'operation="export",status="200"' in client.get("/metrics").text)
+        wait_until(lambda: "in_flight 1.0" in client.get("/metrics").text)
+        assert client.get(running.at("/stats", "large")).json()["records"] == 60
+    assert not [record for record in caplog.records if record.name == "hardwon.serve"]
+
+
+def test_what_nobody_foresaw_is_logged_without_its_secrets(
+    running: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+
+    def broken(_: Memory) -> None:
+        raise RuntimeError(f"it broke at {secret}")
+
+    monkeypatch.setattr(Memory, "fix_totals", broken)
+    answer = running.client().get(running.at("/fixes/totals"))
+    assert (answer.status_code, kind_of(answer)) == (500, "internal")
+    assert answer.json()["detail"] == "what happened is in the server's log"
+    assert "RuntimeError: it broke at " in caplog.text
+    assert secret not in caplog.text
+    assert running.client().get("/readyz").status_code == 200
+
+
+# ---- without tokens, with TLS
+
+
+def test_without_tokens_everybody_is_anonymous(tmp_path: Path) -> None:
+    with served(tmp_path, open_to=cli_serve.ANYBODY) as found:
+        nobody = found.client(None)
+        made = nobody.post(found.at("/facts"), json={"content": "It rains.", "fact_type": "observation"}).json()
+        assert made["metadata"]["source"]["author"] == "anonymous"
+        assert nobody.get("/readyz", headers={"Authorization": "Bearer wrong"}).status_code == 401
+        assert nobody.get("/readyz", headers={"Host": "evil.example"}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--host", "0.0.0.0", "--no-auth"), "make tokens instead"),  # noqa: S104
+        (("--host", "0.0.0.0", "--no-auth", "--plain-http"), "make tokens instead"),  # noqa: S104
+        (("--host", "0.0.0.0"), "--tls-cert and --tls-key"),  # noqa: S104
+        (("--tls-cert", "x.pem"), "both, or neither"),
+        (("--tls-cert", "x.pem", "--tls-key", "y.pem"), "cannot use x.pem"),
+        (("--host", "host.invalid", "--plain-http"), "cannot listen at host.invalid"),
+        (("--allow-host", "https://a.example"), "a name or an address"),
+        (("--allow-origin", "a.example"), "an origin such as"),
+    ],
+)
+def test_what_would_be_unsafe_is_refused_with_the_remedy(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    done = at_once("--memory", str(tmp_path / "brain"), "serve", "--port", "0", *options)
+    assert done.exit_code == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("hardwon: ")
+    assert said in last
+
+
+def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+    with rest_server.bound("127.0.0.1", 0) as taken:
+        taken.listen()
+        done = at_once("--memory", str(tmp_path / "brain"), "serve", "--port", str(taken.getsockname()[1]))
+    assert done.exit_code == 1
+    assert "choose another --host or --port" in done.stderr
+
+
+def test_other_machines_are_served_where_somebody_says_so(tmp_path: Path) -> None:
+    server = Process(tmp_path / "brain", "--host", "0.0.0.0", "--plain-http")  # noqa: S104
+    port = server.url.rpartition(":")[2]
+    assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
+    code, said = server.end()
+    assert code == 0
+    assert "reads every token" in said
+    assert "there is no token yet" in said
+
+
+def test_a_missing_extra_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_serve, "find_spec", lambda name: None if name == "uvicorn" else object())
+    done = at_once("--memory", str(tmp_path / "brain"), "serve")
+    assert (done.exit_code, done.stderr) == (1, "hardwon: serving needs uvicorn: pip install 'hardwon[serve]'\n")
+
+
+def test_tls(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    issued.private_key_pem.write_to_path(str(key))
+    for pem in issued.cert_chain_pems:
+        pem.write_to_path(str(chain), append=True)
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    with served(tmp_path, certificate=rest_server.Certificate(chain, key), verify=trusting) as safe:
+        assert safe.url.startswith("https://")
+        client = safe.client()
+        assert client.get("/readyz", headers={"Origin": safe.url}).status_code == 200
+        assert client.get("/readyz", headers={"Origin": safe.url.replace("https", "http")}).status_code == 403
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        authority.configure_trust(old)
+        old.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+        with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+            old.maximum_version = ssl.TLSVersion.TLSv1_1
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(safe.url + "/healthz", verify=old)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(safe.url + "/healthz")  # whoever does not know the authority
+    server = Process(tmp_path / "other", "--tls-cert", str(chain), "--tls-key", str(key))
+    assert httpx.get(server.url + "/healthz", verify=trusting).status_code == 200
+    assert server.end()[0] == 0
+
+
+# ---- hardwon tokens
+
+
+def test_tokens_are_made_listed_and_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARDWON_MEMORY", str(tmp_path / "brain"))
+    made = at_once("tokens", "create", "ci", "--scope", "write", "--project", "a", "--project", "b")
+    assert made.exit_code == 0
+    secret = made.stdout.strip()
+    assert re.fullmatch(r"hwt_[0-9a-f]{12}_[\w-]{43}", secret)
+    assert made.stdout == secret + "\n"
+    assert "not shown again" in made.stderr
+    assert secret not in made.stderr
+    lasting = json.loads(at_once("tokens", "create", "me", "--never-expires", "--json").stdout)
+    assert lasting["expires"] is None
+    assert lasting["token"].startswith("hwt_")
+    listed = json.loads(at_once("tokens", "list", "--json").stdout)
+    assert [(each["name"], each["scope"], each["projects"], each["state"]) for each in listed] == [
+        ("ci", "write", ["a", "b"], "active"),
+        ("me", "read", None, "active"),
+    ]
+    assert "token" not in listed[0]
+    shown = at_once("tokens", "list").stdout
+    assert "ci (" in shown
+    assert secret not in shown
+    assert "add --yes" in at_once("tokens", "revoke", "ci").stderr
+    with Memory(tmp_path / "brain") as memory:
+        assert memory.tokens.caller(secret) == Caller("ci", "write", ("a", "b"), listed[0]["id"])
+        assert at_once("tokens", "revoke", "ci", "--yes").stdout == f"revoked: ci ({listed[0]['id']})\n"
+        assert memory.tokens.caller(secret) is None
+    assert "no token 'ci'" in at_once("tokens", "revoke", "ci", "--yes").stderr
+    assert "not both" in at_once("tokens", "create", "x", "--days", "3", "--never-expires").stderr
+
+
+def test_no_memory_is_made_to_list_tokens(tmp_path: Path) -> None:
+    done = hardwon_does("--memory", str(tmp_path / "none"), "tokens", "list")
+    assert done.returncode == 1
+    assert "there is no memory" in done.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_server_runs_no_two_threads_for_one_answer(running: Served) -> None:
+    """Many at once are answered by few threads."""
+    before = threading.active_count()
+    clients = [running.client() for _ in range(40)]
+    threads = [threading.Thread(target=client.get, args=(running.at("/stats"),)) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert threading.active_count() <= before + limits.SERVE_THREADS
