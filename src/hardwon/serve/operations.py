@@ -6,7 +6,8 @@ this table.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -115,6 +116,12 @@ def _audit(memory: Memory, said: takes.OfRecord, _: Caller) -> list[LifeEvent]:
     if not life:
         raise UnknownRecordError(f"there is no record {said.record_id} in project {memory.project!r}, and never was one")
     return life
+
+
+def _stats(memory: Memory, _: takes.Nothing, caller: Caller) -> Stats:
+    """Where the file lies is for those who are on its machine."""
+    found = memory.stats()
+    return found if caller.token_id is None else replace(found, location=Path(found.location).name)
 
 
 def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
@@ -245,7 +252,7 @@ _ALL: Final = (
     _operation("fix_trends", "read", "GET /fixes/trends", takes.LastDays, list[IssueTrend], command="trends"),
     _operation("fixers", "read", "GET /fixes/fixers", takes.Nothing, list[FixerRecord], command="fixers"),
     _operation("fixes_since", "read", "GET /fixes/count", takes.Since, int),
-    _operation("solutions", "read", "GET /solutions", takes.GetSolutions, list[Solution], command="solutions"),
+    _operation("solutions", "read", "POST /solutions", takes.GetSolutions, list[Solution], command="solutions"),
     _operation("rules", "read", "GET /rules", takes.GetRules, list[Rule], tool="rules", command="rules"),
     _operation("cards", "read", "GET /cards", takes.GetCards, list[Card], command="cards"),
     _operation("scores", "read", "GET /scores", takes.OfTask, ScoreHistory, command="scores"),
@@ -253,7 +260,7 @@ _ALL: Final = (
     _operation("decisions", "read", "GET /decisions", takes.GetDecisions, list[Decision], command="decisions"),
     _operation("adopted", "read", "GET /adopted", takes.GetAdopted, list[Adopted]),
     _operation("failing_tests", "read", "GET /tests/failing", takes.Nothing, list[str]),
-    _operation("stats", "read", "GET /stats", takes.Nothing, Stats, tool="stats", command="stats"),
+    _operation("stats", "read", "GET /stats", takes.Nothing, Stats, do=_stats, tool="stats", command="stats"),
     _operation("topology", "read", "GET /topology", takes.Nothing, Branch, tool="map", command="map"),
     _operation("hotspots", "read", "GET /hotspots", takes.GetHotspots, list[Hotspot], tool="hotspots", command="hotspots"),
     _operation("reflect", "read", "GET /reflection", takes.Nothing, Reflection, tool="reflect", command="reflect"),

@@ -1,0 +1,121 @@
+"""Eight writers on one memory at once, over REST, MCP and the library, while the server is killed again and again: everything
+that was acknowledged is there, and what was sent again is there once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, cast
+
+import httpx2
+from mcp import Client as McpClient
+from mcp.client.streamable_http import streamable_http_client
+
+from hardwon import Client, Memory
+from serving import Process
+
+EACH = 30
+KILLS = 3
+KEPT = {"outcome": "learning", "insight_type": "fact"}
+
+
+def over_rest(url: str, token: str, name: str, acknowledged: list[str]) -> None:
+    with Client(url, token) as client:
+        for number in range(EACH):
+            kept = client.remember(f"{name} {number}", **KEPT)
+            acknowledged.append(kept.content)
+
+
+async def _tool_once(url: str, token: str, content: str, key: str) -> str:
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=20) as http,
+        McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+    ):
+        answer = await client.call_tool("remember", {"content": content, **KEPT}, meta=cast("Any", {"idempotency-key": key}))
+        assert not answer.is_error, answer
+        assert answer.structured_content
+        return str(answer.structured_content["content"])
+
+
+def over_mcp(url: str, token: str, name: str, acknowledged: list[str]) -> None:
+    """An agent that tries again until it is answered, under the same key."""
+    for number in range(EACH):
+        ends = time.monotonic() + 60
+        while True:
+            try:
+                acknowledged.append(asyncio.run(_tool_once(url, token, f"{name} {number}", f"{name}-{number}")))
+                break
+            except Exception:  # noqa: BLE001  # whatever a killed server looks like from here
+                assert time.monotonic() < ends, "no answer for a minute"
+                time.sleep(0.1)
+
+
+LIBRARY = textwrap.dedent("""
+    import sys, time
+    from hardwon import Memory
+    with Memory(sys.argv[1], "default") as memory:
+        for number in range(int(sys.argv[3])):
+            kept = memory.remember(f"{sys.argv[2]} {number}", outcome="learning", insight_type="fact")
+            print(kept.content, flush=True)
+            time.sleep(0.05)
+""")
+
+
+def test_eight_writers_lose_nothing_while_the_server_is_killed(tmp_path: Path) -> None:
+    brain = tmp_path / "brain"
+    with Memory(brain) as memory:
+        token = memory.tokens.create("writers", "write").secret
+    server = Process(brain, "--rate", "100000")
+    port = server.url.rpartition(":")[2]
+    acknowledged: list[str] = []
+    threads = [
+        threading.Thread(target=work, args=(server.url, token, f"{how}{number}", acknowledged))
+        for how, work in (("rest", over_rest), ("mcp", over_mcp))
+        for number in range(3)
+    ]
+    libraries = [
+        subprocess.Popen(
+            [sys.executable, "-c", LIBRARY, brain, f"library{number}", str(EACH)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ,
+        )
+        for number in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for turn in range(1, KILLS + 1):
+        deadline = time.monotonic() + 60
+        while len(acknowledged) < turn * EACH and time.monotonic() < deadline:  # in the middle of the work
+            time.sleep(0.01)
+        assert any(thread.is_alive() for thread in threads)
+        code, _ = server.end(signal.SIGKILL)
+        assert code == -signal.SIGKILL
+        server = Process(brain, "--rate", "100000", "--port", port)
+    for thread in threads:
+        thread.join(120)
+        assert not thread.is_alive()
+    for process in libraries:
+        said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0
+        acknowledged += said.splitlines()
+    code, said = server.end()
+    assert code == 0, said
+    wanted = Counter(
+        f"{how}{number} {each}"
+        for how, count in (("rest", 3), ("mcp", 3), ("library", 2))
+        for number in range(count)
+        for each in range(EACH)
+    )
+    assert Counter(acknowledged) == wanted
+    with Memory(brain) as memory:
+        assert Counter(record.content for record in memory.browse(kind="experience")) == wanted  # type: ignore[union-attr]
+        assert memory.doctor().ok
