@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 import hardwon
+from command_line import COMMANDS
 from hardwon import Client, Memory, limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NotAdmittedError, TooManyRequestsError
 from hardwon.govern.access import SCOPES, Caller
@@ -47,6 +48,65 @@ NO_COMMAND = {
     "adopted": "browse --kind adopted lists them",
     "failing_tests": "pytest tells them",
 }
+
+
+NO_TOOL = {
+    **dict.fromkeys(
+        ("add", "add_many"), "an agent says what it tried with remember and record_*; a program adds whole records"
+    ),
+    "get": "the resource record/{id}",
+    "page": "the resource recent/{count}",
+    **dict.fromkeys(("links", "audit"), "for people who look into a record, not for the next attempt"),
+    **dict.fromkeys(
+        ("odds", "patterns", "strategies", "best_strategies", "solutions", "cards"), "in what context and advise say"
+    ),
+    **dict.fromkeys(
+        (
+            "temporal_patterns",
+            "fix_totals",
+            "fix_days",
+            "fix_matrix",
+            "fix_trends",
+            "fixers",
+            "fixes_since",
+            "scores",
+            "compare",
+        ),
+        "figures for people and charts",
+    ),
+    **dict.fromkeys(("decisions", "adopted"), "for people who review"),
+    "failing_tests": "an agent runs them",
+    **dict.fromkeys(("publish", "supersede", "consolidate", "rollback", "undo"), "decided by people, or by tests"),
+    **dict.fromkeys(
+        ("forget", "cleanup", "compress", "compact", "load", "export", "backup", "doctor", "rebuild", "reembed", "sync"),
+        "looking after a memory is not an agent's work",
+    ),
+}
+"""Every tool takes room in an agent's prompt. These are not among them, and why."""
+
+COMMANDS_OF_THEIR_OWN = {
+    **dict.fromkeys(("generate", "validate"), "data sets"),
+    "init": "makes a memory",
+    "recent": "fixes of the last days, which pages have too",
+    **dict.fromkeys(("run", "stale", "hooks install", "hooks remove", "hooks status", "hooks run"), "of the caller's checkout"),
+    **dict.fromkeys(("restore", "merge", "adopt"), "files of this machine"),
+    **dict.fromkeys(
+        ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "for scripts written for memory.sh"
+    ),
+    **dict.fromkeys(("serve", "mcp install", "mcp remove", "config"), "of the surfaces themselves"),
+    **dict.fromkeys(("tokens create", "tokens list", "tokens revoke"), "made on the memory's own machine alone"),
+}
+
+
+def test_every_operation_is_a_command_or_has_a_reason() -> None:
+    assert {each.name for each in ALL if each.command is None} == NO_COMMAND.keys()
+    assert {each.command for each in ALL} - {None} <= set(COMMANDS)
+    own = {name.removeprefix("fix-history ") for name in COMMANDS if name not in {each.command for each in ALL}}
+    assert own == COMMANDS_OF_THEIR_OWN.keys()
+
+
+def test_every_operation_is_a_tool_or_has_a_reason() -> None:
+    assert {each.name for each in ALL if each.tool is None} == NO_TOOL.keys()
 
 
 def test_everything_that_a_memory_offers_is_declared_or_has_a_reason() -> None:

@@ -324,6 +324,7 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "now": "the memory's own clock",
         "once": "is what an idempotency key does",
         "projects": "is of no project: each surface lists those that the caller reaches",
+        "project_of": "tells what a memory of this machine would be asked about",
         "place_of": "tells where a file of this machine would be",
         "restore": "puts a file of this machine in the memory's place while nobody asks it anything",
         "merge": "opens another memory of this machine; import takes in what another exported",
