@@ -47,6 +47,8 @@ NO_COMMAND = {
     "fixes_since": "recent lists them",
     "adopted": "browse --kind adopted lists them",
     "failing_tests": "pytest tells them",
+    "activity": "the dashboard draws it",
+    "change_mark": "for what watches a memory, such as the dashboard",
 }
 
 
@@ -71,6 +73,8 @@ NO_TOOL = {
             "fixes_since",
             "scores",
             "compare",
+            "activity",
+            "change_mark",
         ),
         "figures for people and charts",
     ),

@@ -1004,6 +1004,35 @@ METRICS_COUNTED_S: Final = 60.0
 """How long the number of a project's records is believed. To count a million takes half a second, and metrics
 are asked for often."""
 
+# --- the dashboard ----------------------------------------------------------------------------------------------------
+
+WEB_SESSIONS_MAX: Final = 1_000
+"""Browsers that are signed in at once; with more, the one that was idle longest signs in again. Some kilobytes each."""
+
+WEB_SESSION_IDLE_S: Final = 8 * 3_600
+"""A browser that asked for nothing for so long is signed out: a working day."""
+
+WEB_SESSION_S_MAX: Final = 7 * 24 * 3_600
+"""However busy it is, a browser signs in again after so long."""
+
+WEB_FORM_BYTES_MAX: Final = 256 * KIB
+"""One form. The longest has a task or an error in it, or the ids of a page of records."""
+
+WEB_FORM_FIELDS_MAX: Final = 1_100
+"""Fields of one form: as many ids as a page has records, and some besides."""
+
+WEB_FLASHES_MAX: Final = 5
+"""Messages that wait for the next page of a browser."""
+
+WEB_CHART_POINTS_MAX: Final = 5_000
+"""Points of one chart: with their labels well below 500 kB, and more than a screen has columns."""
+
+WEB_CHART_LABEL_CHARS: Final = 80
+"""Characters of a name in a chart."""
+
+WEB_POLL_S: Final = 4
+"""How often a page that is looked at asks whether anything changed."""
+
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 SETTINGS_BYTES_MAX: Final = 16 * KIB

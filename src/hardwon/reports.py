@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 from hardwon.fields import from_us
@@ -27,6 +27,19 @@ class Stats(Counts):
     @property
     def last(self) -> datetime | None:
         return None if self.last_us is None else from_us(self.last_us)
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What was recorded on one day (UTC): records of a kind, and how many of them turned out well and badly. Good are
+    experiences that are a success, fixes that were verified, and episodes that scored at least 0.5; bad are failures, fixes
+    that were not verified, and episodes below. Other records are neither, and so is what was archived."""
+
+    day: date
+    kind: str
+    records: int
+    good: int
+    bad: int
 
 
 @dataclass(frozen=True)

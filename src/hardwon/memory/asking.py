@@ -25,7 +25,7 @@ from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
 from hardwon.recall.tokens import count_tokens
 from hardwon.recalling import Context, Recaller
-from hardwon.reports import LifeEvent, Links, Page, Stats
+from hardwon.reports import Activity, LifeEvent, Links, Page, Stats
 from hardwon.store.contract import Cursor
 from hardwon.store.rows import original_of, record_of
 
@@ -166,6 +166,19 @@ class Asking(Core):
         self._catch_up()
         counts = vars(self._store.counts(self.project))
         return Stats(**counts, location=self.location, project=self.project, size_bytes=self._store.size_bytes())
+
+    def activity(self, since: datetime | str | int | None = None, until: datetime | str | int | None = None) -> list[Activity]:
+        """What was recorded day by day (UTC), by kind, and how it turned out: whole days from the one of `since` to the one of
+        `until`. Where nobody says, from the first record to today."""
+        asked = Filters.of(self.project, {"since": since, "until": until})
+        first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
+        last = to_us(self.now() if asked.until is None else asked.until) // limits.DAY_US
+        found = self._store.activity(self.project, first, last + 1)
+        return [Activity(from_us(day * limits.DAY_US).date(), kind, *counts) for day, kind, *counts in found]
+
+    def change_mark(self) -> str:
+        """A text that is another one after anything was recorded, decided or forgotten: cheap enough to ask every second."""
+        return "-".join(map(str, self._store.change_mark(self.project)))
 
     def topology(self) -> Branch:
         """What lies where: experiences by outcome, tool and the key that the two require; with a tree, its folders."""

@@ -352,6 +352,13 @@ class Since(Arguments):
     since: Annotated[Time, Field(description="From this time on, with a zone.", examples=["2026-11-01T00:00:00Z"])]
 
 
+class Between(Arguments):
+    """From when to when."""
+
+    since: Annotated[Time | None, Field(description="From the day of this time on.", examples=["2026-11-01T00:00:00Z"])] = None
+    until: Annotated[Time | None, Field(description="To the day of this time; today where nobody says.")] = None
+
+
 class GetSolutions(Arguments):
     """An error."""
 

@@ -65,6 +65,11 @@ class Gate:
         self._rate.count(caller)
         return caller
 
+    @property
+    def asks_for_tokens(self) -> bool:
+        """False where everybody is let in."""
+        return self._open_to is None
+
     def projects(self, caller: Caller, project: str) -> list[str]:
         """The projects that have records, as far as the caller reaches. `project`: any, to have the memory open."""
         check_access(caller, "read", None)

@@ -36,6 +36,7 @@ from hardwon.recall.hit import Hit
 from hardwon.recall.topology import Branch, Hotspot, Reflection
 from hardwon.recalling import Context
 from hardwon.reports import (
+    Activity,
     CleanedUp,
     Compacted,
     Compressed,
@@ -261,6 +262,8 @@ _ALL: Final = (
     _operation("adopted", "read", "GET /adopted", takes.GetAdopted, list[Adopted]),
     _operation("failing_tests", "read", "GET /tests/failing", takes.Nothing, list[str]),
     _operation("stats", "read", "GET /stats", takes.Nothing, Stats, do=_stats, tool="stats", command="stats"),
+    _operation("activity", "read", "GET /activity", takes.Between, list[Activity]),
+    _operation("change_mark", "read", "GET /change-mark", takes.Nothing, str),
     _operation("topology", "read", "GET /topology", takes.Nothing, Branch, tool="map", command="map"),
     _operation("hotspots", "read", "GET /hotspots", takes.GetHotspots, list[Hotspot], tool="hotspots", command="hotspots"),
     _operation("reflect", "read", "GET /reflection", takes.Nothing, Reflection, tool="reflect", command="reflect"),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from fastapi import FastAPI
@@ -33,8 +33,12 @@ from hardwon.serve.rest_problems import NOT_FOUND, WRONG_MEDIA_TYPE, WRONG_METHO
 from hardwon.serve.rest_settings import Settings
 from hardwon.serve.shapes import json_bytes
 
+if TYPE_CHECKING:
+    from hardwon.serve.web.site import Site
+
 JSON: Final = "application/json"
 MCP: Final = "/mcp"
+WEB: Final = ("/", "/ui")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -70,8 +74,18 @@ def build_app(gate: Gate, settings: Settings) -> FastAPI:
     _add(app, LIVENESS, "health", _alive)
     if mcp is not None:
         app.router.routes += [Route(MCP, _Mounted(mcp)), Mount(MCP, _Mounted(mcp))]
+    site = _site(gate, settings, surface.workers)
+    app.router.routes += site.routes() if site else []
     app.add_exception_handler(HTTPException, _no_such_place)
-    app.add_middleware(Guard, gate=gate, settings=settings, workers=surface.workers, metrics=surface.metrics, mounted=(MCP,))
+    app.add_middleware(
+        Guard,
+        gate=gate,
+        settings=settings,
+        workers=surface.workers,
+        metrics=surface.metrics,
+        mounted=(MCP,),
+        signed_in=WEB,
+    )
     return app
 
 
@@ -91,6 +105,17 @@ def _mcp_module() -> Any:
         if error.name in ("hardwon.serve.mcp_http", "mcp"):
             return None
         raise
+
+
+def _site(gate: Gate, settings: Settings, workers: Workers) -> Site | None:
+    """The dashboard, where this installation has what it is made with."""
+    try:
+        from hardwon.serve.web.site import Site
+    except ModuleNotFoundError as error:
+        if error.name in ("jinja2", "markupsafe"):
+            return None
+        raise
+    return Site(gate, settings, workers)
 
 
 def _lifespan_of(surface: _Surface, mcp: Any, app: ASGIApp | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

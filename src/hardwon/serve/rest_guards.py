@@ -69,7 +69,7 @@ class Workers:
 
 class Guard:
     """Stands before an application, which finds who asks in `scope["state"]["caller"]`. `mounted`: paths below which others
-    answer, who get a body only once it is whole."""
+    answer, who get a body only once it is whole. `signed_in`: paths below which sessions say who asks, not tokens."""
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class Guard:
         workers: Workers,
         metrics: Metrics,
         mounted: tuple[str, ...] = (),
+        signed_in: tuple[str, ...] = (),
     ) -> None:
         self._app = app
         self._gate = gate
@@ -86,6 +87,7 @@ class Guard:
         self._workers = workers
         self._metrics = metrics
         self._mounted = mounted
+        self._signed_in = signed_in
         self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,10 +124,11 @@ class Guard:
         if scope["path"] != LIVENESS:
             if self._under_way > limits.REQUESTS_AT_ONCE_MAX:
                 raise RefusedError(BUSY, "too much is under way: try again", {"Retry-After": str(limits.RETRY_AFTER_S)})
-            caller = await self._workers.run(self._gate.admit, _secret(scope))
-            scope.setdefault("state", {})["caller"] = caller
+            if not _is_below(scope, self._signed_in):
+                caller = await self._workers.run(self._gate.admit, _secret(scope))
+                scope.setdefault("state", {})["caller"] = caller
         scope[BODY] = body
-        if any(scope["path"] == path or scope["path"].startswith(path + "/") for path in self._mounted):
+        if _is_below(scope, self._mounted):
             await self._app(scope, await body.whole(), sending)
         else:
             scope["path"] = _routed(scope)
@@ -240,6 +243,10 @@ class _Sending:
         await self({"type": "http.response.body", "body": content, "more_body": True})
         await self._body.linger()
         await self({"type": "http.response.body", "body": b""})
+
+
+def _is_below(scope: Scope, paths: tuple[str, ...]) -> bool:
+    return any(scope["path"] == path or (path != "/" and scope["path"].startswith(path + "/")) for path in paths)
 
 
 def _secret(scope: Scope) -> str | None:

@@ -108,6 +108,17 @@ class DayTotal(NamedTuple):
     levels: tuple[int, ...]
 
 
+class Active(NamedTuple):
+    """What was recorded on one day (UTC, days since 1970): records of a kind, and of those that teach, how many turned out
+    well and badly."""
+
+    day: int
+    kind: str
+    records: int
+    good: int
+    bad: int
+
+
 class Routed(NamedTuple):
     """Experiences that lie in the same place: what decides that, how many, and the size of their JSON."""
 
@@ -346,6 +357,14 @@ class Store(ABC):
     @abstractmethod
     def counts(self, project: str) -> Counts:
         """Zeros and empty maps for an empty project."""
+
+    @abstractmethod
+    def activity(self, project: str, since_day: int, until_day: int) -> list[Active]:
+        """From a day to the day before another, by day and kind; days without records are left out."""
+
+    @abstractmethod
+    def change_mark(self, project: str) -> tuple[int, int]:
+        """Two numbers, of which one is another after anything was recorded, decided or forgotten. Costs next to nothing."""
 
     @abstractmethod
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:

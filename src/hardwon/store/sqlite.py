@@ -30,6 +30,7 @@ from hardwon.model import INTERNAL_KINDS, SOLVED_FROM, Decision, Event
 from hardwon.recall.filters import Filters
 from hardwon.store import presence, tallies, vectors
 from hardwon.store.contract import (
+    Active,
     Appended,
     Counts,
     Cursor,
@@ -369,6 +370,31 @@ class SqliteStore(Store):
             min((group[6] for group in ordinary), default=None),
             max((group[7] for group in ordinary), default=None),
         )
+
+    def activity(self, project: str, since_day: int, until_day: int) -> list[Active]:
+        # The index of counts holds all that is asked for, so no record is read.
+        sql = (
+            f"SELECT at_us / {limits.DAY_US}, kind, count(*), sum(outcome = 'success' AND status <> 'archived'), "
+            "sum(outcome = 'failure' AND status <> 'archived') FROM record INDEXED BY record_counted "
+            f"WHERE project_id = ? AND {tallies.ORDINARY} AND at_us >= ? AND at_us < ? GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        with self._snapshot() as connection:
+            found: list[Any] = connection.execute(
+                sql, (project, since_day * limits.DAY_US, until_day * limits.DAY_US)
+            ).fetchall()
+            judged = tallies.judged_days(connection, project, since_day, until_day)
+        return [
+            Active(day, kind, count, *judged.get((kind, day), (good or 0, bad or 0))) for day, kind, count, good, bad in found
+        ]
+
+    def change_mark(self, project: str) -> tuple[int, int]:
+        sql = (
+            "SELECT coalesce((SELECT max(seq) FROM record), 0), "
+            "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?), 0)"
+        )
+        with self._reading() as connection:
+            records, events = connection.execute(sql, (project,)).get
+        return int(records), int(events)
 
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
         where, values = _where(project, filters)

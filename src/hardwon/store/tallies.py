@@ -15,9 +15,12 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.learn.confidence import Share
 from hardwon.learn.lessons import (
+    APPLIED,
     DAY_US,
+    FAILED,
     KIND_OF_SCOPE,
     LEVELS,
+    SUCCEEDED,
     TEACHING_STATUSES,
     Tally,
     TallyKey,
@@ -317,6 +320,22 @@ def day_totals(connection: apsw.Connection, project: str, scope: str, keys_max: 
     )
     found = connection.execute(sql, (project, scope, keys_max, since_day))
     return [DayTotal(key, day, tuple(levels)) for key, day, *levels in found]
+
+
+def judged_days(
+    connection: apsw.Connection, project: str, since_day: int, until_day: int
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """How many fixes were verified and not, how many episodes scored at least half and less, by kind and day."""
+    half = LEVELS // 2
+    good, bad = (" + ".join(f"level{level}" for level in levels) for levels in (range(half, LEVELS), range(half)))
+    sql = (
+        f"SELECT 'fix', day, sum(level{SUCCEEDED}), sum(level{FAILED} + level{APPLIED}) FROM tally "
+        f"WHERE project_id = ?1 AND scope = 'fix' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} GROUP BY day "
+        f"UNION ALL SELECT 'episode', day, sum({good}), sum({bad}) FROM tally "
+        f"WHERE project_id = ?1 AND scope = 'score' AND day >= ?2 AND day < ?3 AND {TRUSTED_AUTHORS} GROUP BY day"
+    )
+    found = connection.execute(sql, (project, since_day, until_day))
+    return {(kind, day): (int(well), int(badly)) for kind, day, well, badly in found}
 
 
 def distinct_keys(connection: apsw.Connection, project: str, scope: str) -> int:

@@ -1,0 +1,63 @@
+"""Figures as plotly's script takes them: plain dictionaries. The script in the browser gives them the theme's colours: a colour is
+one of the names in `COLOURS`, as `$good`. Plotly's own Python objects would take a second to import."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from hardwon import limits
+from hardwon.serve.web.look import shortened
+
+Figure = dict[str, Any]
+GOOD, BAD, WARN, INFO, ACCENT, QUIET = "$good", "$bad", "$warn", "$info", "$accent", "$quiet"
+COLOURS: Final = (GOOD, BAD, WARN, INFO, ACCENT, QUIET)
+SERIES: Final = ("$series1", "$series2", "$series3", "$series4", "$series5", "$series6")
+"""For series that are neither good nor bad."""
+
+
+def label(name: object) -> str:
+    """A name as a chart shows it. Plotly reads some markup in texts; a name has none."""
+    return shortened(name, limits.WEB_CHART_LABEL_CHARS).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def thinned(points: Sequence[Any]) -> list[Any]:
+    """No more points than a chart may have: the newest."""
+    return list(points)[-limits.WEB_CHART_POINTS_MAX :]
+
+
+def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
+    return {"data": data, "layout": layout}
+
+
+def bars(x: Sequence[Any], y: Sequence[float], name: str, colour: str = ACCENT, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "x": thinned(x),
+        "y": thinned(y),
+        "name": label(name),
+        "marker": {"color": colour},
+        **more,
+    }
+
+
+def line(x: Sequence[Any], y: Sequence[float | None], name: str, colour: str = ACCENT, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": thinned(x),
+        "y": thinned(y),
+        "name": label(name),
+        "line": {"color": colour, "width": 2},
+        "marker": {"color": colour, "size": 5},
+        **more,
+    }
+
+
+def band(
+    x: Sequence[Any], low: Sequence[float | None], high: Sequence[float | None], name: str, colour: str
+) -> list[dict[str, Any]]:
+    """An interval around a line: goes before the line that it belongs to."""
+    edge = {"type": "scatter", "mode": "lines", "x": thinned(x), "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+    filled = {**edge, "y": thinned(high), "fill": "tonexty", "fillcolor": f"{colour}/0.18", "name": label(name)}
+    return [{**edge, "y": thinned(low)}, filled]
