@@ -1,5 +1,5 @@
-"""Figures as plotly's script takes them: plain dictionaries. The script in the browser gives them the theme's colours: a colour is
-one of the names in `COLOURS`, as `$good`. Plotly's own Python objects would take a second to import."""
+"""Figures as plotly's script takes them: plain dictionaries. The script in the browser gives them the theme's colours: a colour
+is one of the names in `COLOURS`, as `$good`. Plotly's own Python objects would take a second to import."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""How pages look: the templates, what they may call, and the files that browsers keep. Whatever came out of a memory is escaped by
-the templates, without exception, and is made visible first: control characters and direction marks are written out."""
+"""How pages look: the templates, what they may call, and the files that browsers keep. Whatever came out of a memory is escaped
+by the templates, without exception, and is made visible first: control characters and direction marks are written out."""
 
 from __future__ import annotations
 
@@ -83,16 +83,16 @@ def shortened(text: Any, most: int = 160) -> str:
 def number(value: float | None, digits: int = 1) -> str:
     """1,234 or 0.5; a dash for nothing."""
     if value is None:
-        return "–"
+        return "\u2013"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
 
 
 def percent(p: float | None, interval: tuple[float, float] | None = None) -> str:
-    """62 %, or 62 % (48–75 %) with the interval in which it lies."""
+    """62 %, or 62 % (48 to 75 %) with the interval in which it lies."""
     if p is None:
-        return "–"
+        return "\u2013"
     said = f"{100 * p:.0f} %"
-    return said if interval is None else f"{said} ({100 * interval[0]:.0f}–{100 * interval[1]:.0f} %)"
+    return said if interval is None else f"{said} ({100 * interval[0]:.0f}\u2013{100 * interval[1]:.0f} %)"
 
 
 def ago(at: datetime, now: datetime | None = None) -> str:
@@ -110,7 +110,7 @@ def ago(at: datetime, now: datetime | None = None) -> str:
 def time(at: datetime | date | None) -> Markup | str:
     """A time as people say it; its title and machine-readable value are exact."""
     if at is None:
-        return "–"
+        return "\u2013"
     if not isinstance(at, datetime):
         return Markup('<time datetime="{0}">{0}</time>').format(at.isoformat())
     exact = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

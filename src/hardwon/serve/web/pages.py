@@ -1,5 +1,5 @@
-"""What a page is made of. A page is a module `<name>_page` with `view(ask, request) -> Page`; one that changes something also has
-`act(ask, request, form) -> address to go to`. `site.PLACES` lists them. They run in worker threads."""
+"""What a page is made of. A page is a module `<name>_page` with `view(ask, request) -> Page`; one that changes something also
+has `act(ask, request, form) -> address to go to`. `site.PLACES` lists them. They run in worker threads."""
 
 from __future__ import annotations
 
