@@ -89,7 +89,7 @@ NO_TOOL = {
 """Every tool takes room in an agent's prompt. These are not among them, and why."""
 
 COMMANDS_OF_THEIR_OWN = {
-    **dict.fromkeys(("generate", "validate"), "data sets"),
+    **dict.fromkeys(("generate", "validate", "demo"), "data sets"),
     "init": "makes a memory",
     "recent": "fixes of the last days, which pages have too",
     **dict.fromkeys(("run", "stale", "hooks install", "hooks remove", "hooks status", "hooks run"), "of the caller's checkout"),

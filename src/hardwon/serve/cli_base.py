@@ -65,6 +65,7 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "cli_care"),
     "fix-history": "cli_fix_history",
     "hooks": "cli_hooks",
+    "demo": "cli_demo",
     "serve": "cli_serve",
     "tokens": "cli_tokens",
     "config": "cli_settings",
