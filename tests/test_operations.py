@@ -47,6 +47,7 @@ NO_COMMAND = {
     "fixes_since": "recent lists them",
     "adopted": "browse --kind adopted lists them",
     "failing_tests": "pytest tells them",
+    "fix_types": "matrix has them by model",
     "activity": "the dashboard draws it",
     "change_mark": "for what watches a memory, such as the dashboard",
 }
@@ -74,6 +75,7 @@ NO_TOOL = {
             "scores",
             "compare",
             "activity",
+            "fix_types",
             "change_mark",
         ),
         "figures for people and charts",

@@ -19,7 +19,7 @@ from hardwon.reports import Consolidation, SimilarIssues
 
 if TYPE_CHECKING:
     from hardwon.learn.compare import Comparison
-    from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
+    from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
 
 
 class Learned(Core):
@@ -83,6 +83,11 @@ class Learned(Core):
     def fix_days(self, days: int = limits.FIX_DAYS) -> list[FixDay]:
         """Attempts per day (UTC): every day from the first with an attempt, among the last `days` with today, up to today."""
         return self._known.fix_days(intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX))
+
+    def fix_types(self, days: int | None = None) -> list[IssueTypeRecord]:
+        """How attempts at every issue type turned out, in the last `days` (None: ever); what failed most often first."""
+        asked = None if days is None else intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX)
+        return self._known.fix_types(asked)
 
     def fix_matrix(self) -> list[FixCell]:
         """Attempts by model and issue type, and how likely the next one is to succeed; the most frequent first."""

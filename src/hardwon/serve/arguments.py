@@ -346,6 +346,14 @@ class LastDays(Arguments):
     days: Annotated[int, Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days.")] = limits.FIX_DAYS
 
 
+class OfLastDays(Arguments):
+    """How far back, if not all the way."""
+
+    days: Annotated[
+        int | None, Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days; ever where nobody says.")
+    ] = None
+
+
 class Since(Arguments):
     """A time."""
 

@@ -16,7 +16,7 @@ from hardwon.govern.access import Caller, Scope, includes
 from hardwon.govern.redaction import redact_json
 from hardwon.learn.compare import Comparison
 from hardwon.learn.confidence import Odds
-from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
+from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
 from hardwon.learn.rules import Card, Rule, ScoreHistory
 from hardwon.memory import Memory
@@ -249,6 +249,7 @@ _ALL: Final = (
     _operation("model_insights", "read", "GET /model-insights", takes.OfModel, ModelInsights, tool="insights", command="model"),
     _operation("fix_totals", "read", "GET /fixes/totals", takes.Nothing, FixTotals),
     _operation("fix_days", "read", "GET /fixes/days", takes.LastDays, list[FixDay]),
+    _operation("fix_types", "read", "GET /fixes/types", takes.OfLastDays, list[IssueTypeRecord]),
     _operation("fix_matrix", "read", "GET /fixes/matrix", takes.Nothing, list[FixCell], command="matrix"),
     _operation("fix_trends", "read", "GET /fixes/trends", takes.LastDays, list[IssueTrend], command="trends"),
     _operation("fixers", "read", "GET /fixes/fixers", takes.Nothing, list[FixerRecord], command="fixers"),
