@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from command_line import at_once
 from hardwon import Memory, limits
 from hardwon.datasets.demo import fill as fill_demo
 from hardwon.errors import InvalidInputError
@@ -349,7 +350,7 @@ def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
 
 def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:
     place = str(tmp_path / "demo")
-    made = run("--memory", place, "demo", "--json")
+    made = at_once("--memory", place, "demo", "--json")
     assert made.exit_code == 0, made.output
     records = json.loads(made.output)["records"]
     assert set(records) == {"experience", "fact", "fix", "episode", "trajectory"}
@@ -359,7 +360,7 @@ def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:
         assert memory.cards()
         assert memory.decisions(action="contradiction")
         assert {"hypothesis", "verified", "published", "archived"} <= memory.stats().by_status.keys()
-    again = run("--memory", place, "demo")
+    again = at_once("--memory", place, "demo")
     assert again.exit_code == 1
     assert "has records already" in again.output
 
