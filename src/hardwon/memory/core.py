@@ -364,8 +364,9 @@ def current_folder() -> Path:
 
 def _project_name(given: str) -> str:
     name = Metadata(project_id=given).project_id
-    if not name.strip() or redact(name)[1]:
-        raise InvalidInputError.one("project", given, "a name that is neither empty nor a secret")
+    told, secrets = redact(name)
+    if not name.strip() or secrets:
+        raise InvalidInputError.one("project", told, "a name that is neither empty nor a secret")
     return name
 
 

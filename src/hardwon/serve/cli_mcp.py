@@ -15,7 +15,7 @@ from hardwon.errors import MissingExtraError
 from hardwon.govern.access import SCOPES
 from hardwon.serve import mcp_clients
 from hardwon.serve.cli_base import (
-    CARE,
+    SERVING,
     Json,
     add_app,
     chosen,
@@ -71,7 +71,7 @@ mcp: Final = new_app(
 )
 add_app(
     "mcp",
-    CARE,
+    SERVING,
     mcp,
     more="""[mcp.md](mcp.md) says what a client gets. Without a further word it serves, until the client closes its end, or
     SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
