@@ -104,7 +104,9 @@ def test_all_lists_the_public_names() -> None:
     visible = sorted(
         name for name, value in vars(hardwon).items() if not name.startswith("_") and not isinstance(value, type(sys))
     )
-    assert sorted(hardwon.__all__) == sorted({*visible, "Client"})  # which is imported when somebody asks for it
+    assert hardwon.__all__ == sorted({*visible, *hardwon._LATER})
+    assert not set(visible) & set(hardwon._LATER)  # which are imported when somebody asks for them
+    assert set(hardwon.__all__) <= set(dir(hardwon))
     assert all(getattr(hardwon, name).__doc__ for name in hardwon.__all__)
 
 

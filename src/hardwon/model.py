@@ -106,6 +106,9 @@ ROUTES: Final[Mapping[tuple[str, str | None], Route | None]] = MappingProxyType(
 )
 """Which outcome goes with which tool, and the key (with its values) that the pair requires."""
 
+INTAKE: Final = "_intake"
+"""The folder of what could not be routed. It is kept and counted, and nothing is concluded from it."""
+
 
 # --- the envelope -----------------------------------------------------------------------------------------------
 
