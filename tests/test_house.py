@@ -24,6 +24,7 @@ LAYERS = [
         "upkeep",
         "recorder",
         "reports",
+        "stats",
         "knowledge",
         "consolidating",
         "recalling",

@@ -10,8 +10,6 @@ As JSON, a record is one object with the names below. Times are ISO 8601 in UTC;
 milliseconds instead, is read as well, and is written by `to_agentdb`. Absent optional fields are left out.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from hardwon.recall.hit import Hit
     from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection
     from hardwon.recalling import Context, Recaller
-    from hardwon.reports import LifeEvent, Links, Page, Stats
+    from hardwon.reports import LifeEvent, Links, Page
+    from hardwon.stats import Stats
 
 
 class Asking(Core):
@@ -171,7 +172,7 @@ class Asking(Core):
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
-        from hardwon.reports import Stats
+        from hardwon.stats import Stats
 
         self._catch_up()
         counts = vars(self._store.counts(self.project))

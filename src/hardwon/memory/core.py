@@ -372,7 +372,9 @@ def current_folder() -> Path:
 
 
 def _project_name(given: str) -> str:
-    name = Metadata(project_id=given).project_id
+    plain = type(given) is str and given.isprintable() and len(given) <= limits.NAME_CHARS_MAX
+    # The model says what is wrong with any other. Opening a memory does not wait for pydantic to build it.
+    name = given if plain else Metadata(project_id=given).project_id
     if not name.strip() or redact(name)[1]:
         raise InvalidInputError.one("project", given, "a name that is neither empty nor a secret")
     return name

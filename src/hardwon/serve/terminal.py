@@ -19,7 +19,7 @@ from hardwon.model import INTAKE, Adopted, AnyRecord, Cleaned, Decision, Episode
 if TYPE_CHECKING:
     from hardwon.recall.hit import Hit
     from hardwon.recall.topology import Branch, Hotspot, Reflection
-    from hardwon.reports import Stats
+    from hardwon.stats import Stats
 
 STYLES: Final[Mapping[str, str]] = {
     "success": "green",
