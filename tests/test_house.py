@@ -119,6 +119,25 @@ def test_importing_loads_nothing_heavy() -> None:
     assert "hardwon.memory" in loaded
 
 
+def test_a_short_command_loads_only_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()  # where there is a checkout, more is opened with a memory
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    with hardwon.Memory(tmp_path) as memory:
+        memory.remember("the parser fails", "failure", "unknown")
+    code = (
+        "import atexit, gc, sys; from hardwon_cli import main;"
+        "atexit.register(lambda: print(gc.isenabled(), *sys.modules, file=sys.stderr)); main()"
+    )
+    command = [sys.executable, "-c", code, "--memory", str(tmp_path), "stats"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "records   1" in done.stdout
+    collects, *loaded = done.stderr.split()
+    assert collects == "True", "garbage is collected again once everything is imported"
+    needless = {f"hardwon.{name}" for name in ("recalling", "knowledge", "consolidating", "moving", "reports", "outside.llm")}
+    assert "hardwon.checking" in loaded
+    assert not (needless | {"rich", "asyncio", "hardwon.serve.operations"}) & set(loaded)
+
+
 def test_every_bound_has_its_unit_and_its_reason() -> None:
     tree = ast.parse((SOURCE / "limits.py").read_text())
     bounds = [node for node in tree.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]

@@ -8,6 +8,8 @@ computed from both (`govern.lifecycle`).
 
 As JSON, a record is one object with the names below. Times are ISO 8601 in UTC; the metadata schema's own JSON has whole
 milliseconds instead, is read as well, and is written by `to_agentdb`. Absent optional fields are left out.
+
+Annotations are not postponed here: pydantic would have to evaluate each of them before anybody could use a memory.
 """
 
 import re
