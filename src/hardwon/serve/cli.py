@@ -21,8 +21,6 @@ import typer
 import hardwon
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.memory import Memory
-from hardwon.reports import Loaded
 from hardwon.serve import terminal
 from hardwon.serve.cli_base import (
     CARE,
@@ -55,7 +53,9 @@ from hardwon.serve.terminal import visible
 
 if TYPE_CHECKING:
     from hardwon.datasets import DatasetLoaded  # their word lists are read only where they are needed
+    from hardwon.memory import Memory
     from hardwon.recall.topology import Branch
+    from hardwon.reports import Loaded
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _WRONG_USAGE: Final = 2
@@ -451,7 +451,7 @@ def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = 
 
     with progress("loading") as told:
 
-        def loaded(memory: Memory, trying: bool) -> "DatasetLoaded":
+        def loaded(memory: "Memory", trying: bool) -> "DatasetLoaded":
             return datasets.load_dataset(memory, source, author=author, dry_run=trying, progress=told)
 
         return chosen(ctx).fill(loaded, lambda tried: tried.stored, dry_run=dry_run)
@@ -470,7 +470,7 @@ def _holds_records(path: Path) -> bool:
     return isinstance(value, dict) and {"kind", "id", "metadata"} <= value.keys()
 
 
-def _loaded_text(loaded: Loaded) -> str:
+def _loaded_text(loaded: "Loaded") -> str:
     done = "would be added" if loaded.dry_run else "added"
     lines = [
         f"{loaded.added} of {loaded.read} records {done}, {loaded.present} were here already, {loaded.forgotten} stay forgotten"
