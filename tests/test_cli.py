@@ -167,6 +167,20 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
         assert process.communicate() == (b"", b"")
 
 
+def test_an_interrupt_while_it_is_loaded_does_so_too() -> None:
+    soon = (
+        "import signal; signal.signal(signal.SIGALRM, signal.default_int_handler); signal.setitimer(signal.ITIMER_REAL, 0.02)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{soon}; from hardwon_cli import main; main()", "remember", "-", *FAILURE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.wait(timeout=60) == 130
+        assert process.communicate() == (b"", b"")
+
+
 def test_colours_are_for_terminals() -> None:
     hardwon_does("remember", "x", *FAILURE)
     assert "\x1b[31m" in on_a_terminal("stats")

@@ -25,7 +25,7 @@ from checkouts import git, new_repository
 from hardwon import Memory, limits
 from hardwon.govern import access
 from hardwon.govern.access import SCOPES, Caller, includes
-from hardwon.serve.cli_mcp import Scope
+from hardwon.serve.cli_tokens import ScopeName
 from hardwon.serve.gate import Gate
 from hardwon.serve.mcp_btb import BTB_TOOLS
 from hardwon.serve.mcp_clients import CLIENTS
@@ -73,7 +73,7 @@ def test_the_tools_are_the_operations_that_have_one() -> None:
     declared = {operation.tool for operation in OPERATIONS.values() if operation.tool}
     assert set(TOOLS) == declared
     assert len({tool.description for tool in TOOLS.values()}) == len(declared)
-    assert tuple(Scope) == SCOPES
+    assert tuple(ScopeName) == SCOPES
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -5,12 +5,19 @@ imports most of it, so what switches that off for so long is a package of its ow
 """
 
 import gc
+import sys
+
+INTERRUPTED = 130
+"""As a shell reports a program that Ctrl-C ended."""
 
 
 def main() -> None:
-    gc.disable()
-    from hardwon.serve.cli import main as run
+    try:
+        gc.disable()
+        from hardwon.serve.cli import main as run
 
-    gc.freeze()
-    gc.enable()
-    run()
+        gc.freeze()
+        gc.enable()
+        run()
+    except KeyboardInterrupt:  # while it is loaded; later on, each command knows what to do
+        sys.exit(INTERRUPTED)
