@@ -365,9 +365,10 @@ def test_a_folder_that_is_gone_and_half_a_character(project: Path, memory: Calla
     told = failed(project, "make \ud800 \x00 now", "Exit code 1\nno rule to make target \ud800") | {
         "cwd": str(project / "gone")
     }
+    told["tool_input"] |= {"description": "build\x00 it"}
     assert answer_to(told) == {}
     (record,) = kept(memory)  # of the folder that the process is in
-    assert record.steps[0].action == "make ?  now"
+    assert (record.task, record.steps[0].action) == ("build it", "make ?  now")
     assert record.steps[0].observation == "exit code 1 after 2.3 s\nno rule to make target ?"
 
 

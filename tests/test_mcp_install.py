@@ -197,6 +197,8 @@ def test_any_words_survive_in_either_format(name: str, words: list[str]) -> None
 
 
 def test_wrong_names_are_refused() -> None:
+    for name in ("", " ", "a\nb", "\x1b[31m", "\udcff"):
+        assert "a text on one line" in refused("mcp", "install", "cursor", "--name", name)
     assert at_once("mcp", "install", "emacs").exit_code == 2
     assert "none of hardwon" in refused("mcp", "--author", "hardwon", "install", "cursor")
     assert at_once("mcp", "--scope", "all", "install", "cursor").exit_code == 2

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from hardwon.errors import MissingExtraError
+from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.govern.access import SCOPES
 from hardwon.serve import mcp_clients
 from hardwon.serve.cli_base import (
@@ -111,6 +111,8 @@ def install(
     ctx: typer.Context, client: Which, save: Write = False, user: User = False, name: Name = "hardwon", as_json: Json = False
 ) -> None:
     """Print what a client needs to start this memory, or write it into the client's file."""
+    if not name.strip() or not name.isprintable():
+        raise InvalidInputError.one("name", name, "a text on one line")
     known = mcp_clients.CLIENTS[client]
     path = known.file(user, Path.home(), Path.cwd())
     command = [*_program(shared=not user and known.project is not None), *_memory(ctx), "mcp", *ctx.meta.get("mcp", [])]
