@@ -6,11 +6,14 @@ import json
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hardwon import limits
+from hardwon.model import Fix, Issue
 from hardwon.recall.topology import FolderCount, topology_of
+from hardwon.reports import SimilarIssues
 from hardwon.serve.mcp_bounds import bounded_text, fitted
 from hardwon.serve.mcp_text import data
 from hardwon.serve.mcp_tools import LEFT_OUT, TOOLS, answer_of, output_schema
@@ -54,6 +57,39 @@ def test_of_many_counts_the_largest_stay() -> None:
     assert len(found["by_author"]) >= limits.COUNTS_SHOWN_MIN
     assert next(iter(found["by_author"])) == "author 4999"
     assert left_out.endswith("entries")
+
+
+def fix_with(system_info: dict[str, Any], number: int) -> Fix:
+    issue = Issue(model="m", issue_type="TIMEOUT", description=f"it took too long {number}")
+    return Fix(issue=issue, fix_success=True, verification_success=True, system_info=system_info)
+
+
+@pytest.mark.parametrize(
+    "system_info",
+    [
+        {f"{number} {'k' * 80}": "v" * 200 for number in range(900)},
+        {f"{number}": {f"{inner}": ["v" * 90] * 20 for inner in range(20)} for number in range(20)},
+        {"k" * 60_000: "v"},
+    ],
+    ids=["wide", "deep", "long names"],
+)
+def test_no_record_makes_a_result_longer_than_a_model_can_read(system_info: dict[str, Any]) -> None:
+    fixes = [fix_with(system_info, number) for number in range(20)]
+    for tool, found in (
+        (TOOLS["similar_issues"], SimilarIssues(fixes, fixes, fixes)),
+        (TOOLS["record_fix"], fixes[0]),
+    ):
+        answer = answer_of(tool, found)
+        assert size(answer.structured) <= limits.TOOL_RESULT_CHARS_MAX + 500
+        assert LEFT_OUT in answer.structured
+        jsonschema.validate(answer.structured, output_schema(tool.operation.gives))
+
+
+def test_what_an_answer_has_of_itself_is_less_than_what_is_never_cut() -> None:
+    for tool in TOOLS.values():
+        schema = output_schema(tool.operation.gives)
+        for described in (schema, *schema.get("$defs", {}).values()):
+            assert len(described.get("properties", {})) <= limits.COUNTS_SHOWN_MIN, described
 
 
 def test_what_must_stay_whole_does() -> None:

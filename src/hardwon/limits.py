@@ -1030,7 +1030,7 @@ levels below which lists of objects are empty. Whoever reads the beginning of al
 times, which have up to 40 characters, and pairs stay whole."""
 
 COUNTS_SHOWN_MIN: Final = 20
-"""Entries of a table of counts that are never cut: objects whose fields are all numbers have fewer, and stay whole."""
+"""Entries of an object that are never cut: the fields that a record or an answer has of itself are fewer, and stay whole."""
 
 PROMPT_LINES_MAX: Final = 60
 """Lines of recalled text in one prompt: two screens."""
