@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def server_that_sends(raw: bytes) -> Iterator[str]:
                 connection, _ = listening.accept()
             except OSError:
                 return
-            with connection:
+            with connection, suppress(ConnectionError):
                 connection.recv(65_536)
                 connection.sendall(raw)
                 connection.shutdown(socket.SHUT_WR)

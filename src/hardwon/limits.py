@@ -942,6 +942,10 @@ SERVE_PORT: Final = 7433
 SERVE_THREADS: Final = 16
 """Requests that are carried out at a time; the others wait their turn. SQLite takes one writer, and readers are quick."""
 
+SPOOLED_S_MAX: Final = 86_400.0
+"""Seconds after which a body or an answer on disk is nobody's any more. The largest import, as slow as it may be, takes less
+than three hours."""
+
 REQUESTS_AT_ONCE_MAX: Final = 256
 """Requests that a server has taken on at a time, bodies that are still coming included. Whoever comes then is told to wait."""
 

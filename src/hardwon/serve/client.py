@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -203,7 +203,7 @@ class Client(_Methods):
         return Backup(target, found, target.stat().st_size)
 
     def _stream(self, operation: Operation) -> Any:
-        return closing(self._wire.stream(self._path(operation.path)))
+        return self._wire.stream(self._path(operation.path))
 
     # --- one request ------------------------------------------------------------------------------------------------
 
@@ -374,18 +374,19 @@ class _Wire:
                 time.sleep(min(max(wait_s, asked_s), limits.CLIENT_WAIT_S_MAX))
         raise AssertionError("the last attempt answers or raises")
 
-    def stream(self, path: str) -> HTTPResponse:
+    @contextmanager
+    def stream(self, path: str) -> Iterator[HTTPResponse]:
         """An answer to be read in pieces, on a connection of its own."""
-        try:
-            connection = self._connect()
-            connection.request("GET", path, headers={**self._authorization, "Connection": "close"})  # it ends with the answer
-            response = connection.getresponse()
-        except (OSError, HTTPException) as error:
-            raise self._unanswered(error) from None
-        if response.status != 200:
+        with closing(self._connect()) as connection:
+            try:
+                connection.request("GET", path, headers={**self._authorization, "Connection": "close"})
+                response = connection.getresponse()
+            except (OSError, HTTPException) as error:
+                raise self._unanswered(error) from None
             with closing(response):
-                self._json(response)
-        return response
+                if response.status != 200:
+                    self._json(response)
+                yield response
 
     def lines(self, response: HTTPResponse) -> Iterator[bytes]:
         """Every line of an answer. One that was cut off is an error, also where it was cut off between two lines."""

@@ -1,11 +1,14 @@
 """Records and whole memories on their way: by way of a file, so that a slow reader holds up no writer, and a large one no
-memory. The file has no name any more while it is sent: whatever ends the server, nothing is left."""
+memory. The file has no name any more while it is sent. What a server that is killed leaves of one that is still made, the next
+removes."""
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -25,6 +28,7 @@ from hardwon.serve.shapes import json_bytes
 
 NDJSON: Final = "application/x-ndjson"
 DATABASE: Final = "application/vnd.sqlite3"
+_PREFIX: Final = ".hardwon-serving-"
 CHECKSUM: Final = "Hardwon-SHA256"
 
 
@@ -89,5 +93,15 @@ def _sent(path: Path, media_type: str, headers: dict[str, Any], workers: Workers
 
 @contextmanager
 def _folder(settings: Settings) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=".hardwon-", dir=settings.spool) as made:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=settings.spool) as made:
         yield Path(made)
+
+
+def remove_left_over(spool: Path) -> None:
+    """What a server left that was killed while it took something in. Another may be at work beside us: no request of one takes
+    so long."""
+    since = time.time() - limits.SPOOLED_S_MAX
+    for folder in spool.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if folder.is_dir() and not folder.is_symlink() and folder.stat().st_mtime < since:
+                shutil.rmtree(folder, ignore_errors=True)
