@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from hardwon import consolidating, intake, limits
+from hardwon import intake, limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.fields import ABSENT, new_id
 from hardwon.govern.cleaning import clean_event
@@ -18,8 +18,6 @@ from hardwon.memory.core import Core, checkout_of
 from hardwon.model import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.outside.git import Repository, repository_root
 from hardwon.recall.filters import Filters
-from hardwon.recalling import Context
-from hardwon.reports import Forgotten, StaleReport
 from hardwon.store.contract import Progress
 from hardwon.store.rows import original_of, record_of
 from hardwon.upkeep import batches, bring_back, refresh_status
@@ -27,6 +25,8 @@ from hardwon.upkeep import batches, bring_back, refresh_status
 if TYPE_CHECKING:
     from hardwon.feedback import RanTest, TestFeedback
     from hardwon.outside.git import Commit
+    from hardwon.recalling import Context
+    from hardwon.reports import Forgotten, StaleReport
 
 
 class Deciding(Core):
@@ -35,6 +35,8 @@ class Deciding(Core):
     def credit(self, context_or_ids: Context | str | UUID | Iterable[str | UUID], outcome: bool, by: str = "user") -> list[str]:
         """What was recalled helped (True) or did not (False): it stands higher, or lower, in what is recalled later. Returns
         the ids that were credited; ids of no record are left out."""
+        from hardwon.recalling import Context
+
         if not isinstance(outcome, bool):
             raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
         given = context_or_ids.ids if isinstance(context_or_ids, Context) else context_or_ids
@@ -94,6 +96,8 @@ class Deciding(Core):
     def rollback(self, source: str, reason: str = "", by: str = "user") -> Decision:
         """Undoes what a source (an author) taught: no knowledge counts its records, recall leaves them out unless it is
         asked for that author, and so it stays for what the source records from now on. `undo` takes it back."""
+        from hardwon import consolidating
+
         for name, value in (("source", source), ("reason", reason), ("by", by)):
             intake.text(name, value)
         if not source.strip() or len(source) > limits.NAME_CHARS_MAX:
@@ -129,6 +133,8 @@ class Deciding(Core):
     ) -> Forgotten:
         """Erases records for good: `forget(id)`, `forget([ids])`, or by filters, `forget(author="x")`. A tombstone without
         content stays, so that a merge or a load does not bring them back."""
+        from hardwon.reports import Forgotten
+
         if isinstance(ids_or_filters, Mapping):
             filters = {**ids_or_filters, **filters}
             ids_or_filters = ()

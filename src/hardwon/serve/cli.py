@@ -21,7 +21,6 @@ import typer
 import hardwon
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.reports import Loaded
 from hardwon.serve import terminal
 from hardwon.serve.cli_base import (
     CARE,
@@ -54,6 +53,7 @@ from hardwon.serve.terminal import visible
 if TYPE_CHECKING:
     from hardwon.datasets import DatasetLoaded  # their word lists are read only where they are needed
     from hardwon.recall.topology import Branch
+    from hardwon.reports import Loaded
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _WRONG_USAGE: Final = 2
@@ -462,7 +462,7 @@ def _holds_records(path: Path) -> bool:
     return isinstance(value, dict) and {"kind", "id", "metadata"} <= value.keys()
 
 
-def _loaded_text(loaded: Loaded) -> str:
+def _loaded_text(loaded: "Loaded") -> str:
     done = "would be added" if loaded.dry_run else "added"
     lines = [
         f"{loaded.added} of {loaded.read} records {done}, {loaded.present} were here already, {loaded.forgotten} stay forgotten"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, NoReturn, TextIO
@@ -110,8 +110,26 @@ class _ByName(Mapping[str, Any]):
         return built
 
 
+def _sparing_the_absent(parameters: list[Any]) -> list[Any]:
+    """Parameters that take nothing for nothing. Typer would make a validator for each of them first, also for those that nobody
+    gave, and the first of all takes a tenth of the time of a short command."""
+    for parameter in parameters:
+        if parameter.nargs == 1 and not parameter.multiple and not parameter.required:
+            parameter.process_value = partial(_value_or_nothing, parameter)
+    return parameters
+
+
+def _value_or_nothing(parameter: Any, ctx: Any, value: Any) -> Any:
+    if value is not None:
+        return type(parameter).process_value(parameter, ctx, value)
+    return parameter.callback(ctx, parameter, None) if parameter.callback else None
+
+
 class _Commands(TyperGroup):
     """The commands in their groups; an error becomes one line."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _sparing_the_absent(super().get_params(ctx))
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -197,6 +215,9 @@ class ToldCommand(TyperCommand):
 
     answers: ClassVar[str] = ""
     more: ClassVar[str] = ""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _sparing_the_absent(super().get_params(ctx))
 
 
 def _told(said: str, beyond: str) -> type[ToldCommand]:

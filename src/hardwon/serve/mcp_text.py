@@ -18,7 +18,7 @@ from hardwon.recall.fence import fenced
 from hardwon.recall.hit import Hit
 from hardwon.recall.topology import Branch, Hotspot, Reflection
 from hardwon.recalling import Context
-from hardwon.reports import SimilarIssues, Stats
+from hardwon.reports import SimilarIssues
 from hardwon.serve.mcp_bounds import bounded_text
 from hardwon.serve.terminal import (
     Line,
@@ -33,6 +33,7 @@ from hardwon.serve.terminal import (
     stats_lines,
 )
 from hardwon.serve.terminal_fixes import model_lines, outcome_of
+from hardwon.stats import Stats
 
 _LOOK: Final = Look(width=limits.TOOL_TEXT_WIDTH)
 _MAP_LOOK: Final = Look(width=100)

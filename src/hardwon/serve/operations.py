@@ -48,11 +48,11 @@ from hardwon.reports import (
     Loaded,
     Page,
     SimilarIssues,
-    Stats,
     Synced,
 )
 from hardwon.serve import arguments as takes
 from hardwon.serve.arguments import Arguments
+from hardwon.stats import Stats
 
 Method = Literal["GET", "POST"]
 Signature = Literal["author", "by"]
