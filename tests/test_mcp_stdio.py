@@ -179,7 +179,7 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             assert "outcome" in answers["btb_schema"]["schema"]
             assert answers["btb_transmit"]["path"].startswith("outcome=failure/tool=unknown/")
             mine = {"content": "x", "outcome": "learning", "metadata": {"insight_type": "fact", "ticket": 7}}
-            once = {IDEMPOTENCY_KEY: "a ticket"}
+            once: Any = {IDEMPOTENCY_KEY: "a ticket"}
             kept, again = [await client.call_tool("btb_remember", mine, meta=once) for _ in range(2)]
             assert not kept.is_error
             assert kept.structured_content == again.structured_content

@@ -122,7 +122,7 @@ def test_projects_are_those_the_token_reaches(running: Served, client: httpx.Cli
         ("GET", "/patterns?limit=5&limit=6", {}, 422, "invalid-input"),
         ("GET", "/patterns?limit=%ff", {}, 422, "invalid-input"),
         ("GET", "/patterns?" + "&".join(f"a{n}=1" for n in range(100)), {}, 422, "invalid-input"),
-        ("GET", "/solutions?error=" + "x" * 4_001, {}, 422, "invalid-input"),
+        ("GET", "/records?path=" + "x" * 4_001, {}, 422, "invalid-input"),
         ("GET", "/stats?verbose=1", {}, 422, "invalid-input"),
         ("POST", "/compact?x=1", {}, 422, "invalid-input"),
         ("POST", "/recall", {"content": b'{"query":"x"}'}, 415, "wrong-media-type"),
