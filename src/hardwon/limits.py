@@ -942,6 +942,10 @@ SERVE_PORT: Final = 7433
 SERVE_THREADS: Final = 16
 """Requests that are carried out at a time; the others wait their turn. SQLite takes one writer, and readers are quick."""
 
+STREAMS_AT_ONCE_MAX: Final = 8
+"""Exports, imports and backups under way; more are told to come again. Each takes room on the disk until its reader has all of
+it, and half of the threads are left for those who ask something small."""
+
 SPOOLED_S_MAX: Final = 86_400.0
 """Seconds after which a body or an answer on disk is nobody's any more. The largest import, as slow as it may be, takes less
 than three hours."""
