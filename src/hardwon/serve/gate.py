@@ -89,7 +89,7 @@ class Gate:
 
     def check(self, caller: Caller, operation: Operation, project: str) -> None:
         """Raises where the caller may not. Everything that is carried out was checked; who has a body to read asks before."""
-        check_access(caller, operation.scope, project)
+        check_access(caller, operation.scope, project, whole=operation.whole)
 
     def open_projects(self) -> list[str]:
         """Those whose memory is open."""

@@ -122,11 +122,13 @@ def topology(found: Branch) -> str:
 
 
 def hotspots(found: Sequence[Hotspot]) -> str:
-    return bounded_text(shown(hotspot_lines(found, _MAP_LOOK)).rstrip())
+    lines = hotspot_lines(found, _MAP_LOOK)
+    return data(_plain(lines)) if found else shown(lines).strip()
 
 
 def stats(found: Stats) -> str:
-    return bounded_text(shown(stats_lines(found, _MAP_LOOK)).rstrip())
+    """Authors and tools are named as they named themselves."""
+    return data(_plain(stats_lines(found, _MAP_LOOK)))
 
 
 def record_lines(records: Iterable[AnyRecord]) -> list[str]:
