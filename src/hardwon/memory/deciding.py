@@ -18,7 +18,7 @@ from hardwon.memory.core import Core, checkout_of
 from hardwon.model import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.outside.git import Repository, repository_root
 from hardwon.recall.filters import Filters
-from hardwon.store.contract import Progress
+from hardwon.store.contract import Progress, Writer
 from hardwon.store.rows import original_of, record_of
 from hardwon.upkeep import batches, bring_back, refresh_status
 
@@ -156,18 +156,24 @@ class Deciding(Core):
         unknown = [text for found, text in wanted if found not in known]
         if dry_run:
             return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
+        forgotten: list[str] = []
         for batch in batches(ids, limits.BATCH_ROWS):
-            at = self._clock()
-            tombstones = [clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by)) for gone in batch]
             with self._store.write() as writer:
-                mirror = self._mirror_within(writer)
-                if mirror:
-                    mirror.keep_away(writer, batch)
-                bring_back(writer, self.project, batch)  # of a cleanup whose decision goes
-                writer.erase(self.project, batch, tombstones)
+                forgotten += self._erase(writer, [gone for gone in batch if writer.get(self.project, gone)], by)
             self._follow_in_tree(settle=True)
         erased = self._store.finish_erasure()
-        return Forgotten(ids, unknown, dry_run, erased=erased, pending=not erased)
+        return Forgotten(forgotten, unknown, dry_run, erased=erased, pending=not erased)
+
+    def _erase(self, writer: Writer, record_ids: list[str], by: str) -> list[str]:
+        """Records that are there: whoever forgets the same at the same time tells of them, or we do."""
+        at = self._clock()
+        tombstones = [clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by)) for gone in record_ids]
+        mirror = self._mirror_within(writer)
+        if mirror:
+            mirror.keep_away(writer, record_ids)
+        bring_back(writer, self.project, record_ids)  # of a cleanup whose decision goes
+        writer.erase(self.project, record_ids, tombstones)
+        return record_ids
 
     def check_stale(
         self, repo: str | Path = ".", dry_run: bool = False, by: str = "check_stale", progress: Progress | None = None
