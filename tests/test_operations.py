@@ -92,7 +92,7 @@ NO_TOOL = {
 
 COMMANDS_OF_THEIR_OWN = {
     **dict.fromkeys(("generate", "validate", "demo"), "data sets"),
-    "init": "makes a memory",
+    **dict.fromkeys(("init", "demo"), "make a memory"),
     "recent": "fixes of the last days, which pages have too",
     **dict.fromkeys(("run", "stale", "hooks install", "hooks remove", "hooks status", "hooks run"), "of the caller's checkout"),
     **dict.fromkeys(("restore", "merge", "adopt"), "files of this machine"),
