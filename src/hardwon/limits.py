@@ -1038,6 +1038,24 @@ WEB_CHART_POINTS_MAX: Final = 5_000
 WEB_CHART_LABEL_CHARS: Final = 80
 """Characters of a name in a chart."""
 
+WEB_MAP_BRANCHES_MAX: Final = 800
+"""Branches that the map draws, the largest first. The standard ones are about thirty; a tree of one's own may have any number."""
+
+WEB_RESULTS: Final = 20
+"""Records on one page of the search, where nobody asks for more."""
+
+WEB_RESULTS_MAX: Final = 100
+"""Records on one page of the search."""
+
+WEB_SNIPPET_CHARS: Final = 320
+"""What a search shows of a record: four lines."""
+
+WEB_SNIPPET_READ_CHARS: Final = 20_000
+"""So much of a record is looked through for the words that were asked for: a hundred of them take some 50 ms."""
+
+WEB_LINKED_SHOWN: Final = 20
+"""Other records that a record's page names by their headlines; of more, the ids."""
+
 WEB_POLL_S: Final = 4
 """How often a page that is looked at asks whether anything changed."""
 

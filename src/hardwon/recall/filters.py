@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator
 
 from hardwon.errors import InvalidInputError
-from hardwon.fields import Model, Name, Text, Time
+from hardwon.fields import Model, Name, Text, Time, refuse
 from hardwon.model import Kind, Outcome, Status
+
+
+def _check_pair(pair: str) -> str:
+    name, _, value = pair.partition("=")
+    if not name or not value:
+        raise refuse("a key and its value, as error_type=runtime")
+    return pair
 
 
 class Filters(Model):
     """All given ones must hold. `since` is included, `until` is not; `path` is a glob over the related files in which
-    `*` also crosses folders. `any_standing` is our own: also what is archived now, and sources that do not count now."""
+    `*` also crosses folders; `key` is a key of experiences with its value, as `error_type=runtime`. `any_standing` is our own: also what is archived now, and sources that do not count now."""
 
     kind: Kind | None = None
     outcome: Outcome | None = None
@@ -19,6 +28,7 @@ class Filters(Model):
     task_id: Name | None = None
     model: Name | None = None
     issue_type: Name | None = None
+    key: Annotated[Name, AfterValidator(_check_pair)] | None = None
     status: Status | None = None
     tag: Name | None = None
     author: Name | None = None

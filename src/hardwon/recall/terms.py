@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Final
+from collections.abc import Collection, Iterator
+from typing import Final, NamedTuple
 
 from hardwon import limits
 
@@ -55,6 +56,43 @@ def _terms(word: str) -> str:
     return " ".join(found).lower()
 
 
+class Match(NamedTuple):
+    """Where a term of a question stands in a text."""
+
+    start: int
+    end: int
+    term: str
+
+
+def matches(text: str, wanted: Collection[str]) -> Iterator[Match]:
+    """Where a text has these terms, in order: what a search for them finds it by. Where a part of a longer word is the term,
+    only that part."""
+    for word in _WORD.finditer(text):
+        if word.end() - word.start() > limits.INDEXED_CHARS_MAX:
+            continue
+        found = word.group()
+        held = index_text(found).split()
+        if not any(term in wanted for term in held):
+            continue
+        inside = [Match(start, end, term) for start, end, term in _places(found) if term in wanted]
+        if not inside:  # it matches in another spelling alone, or shortened
+            inside = [Match(0, len(found), next(term for term in held if term in wanted))]
+        last = 0
+        for start, end, term in inside:
+            if start >= last:
+                yield Match(word.start() + start, word.start() + end, term)
+                last = end
+
+
+def _places(word: str) -> Iterator[Match]:
+    """The terms of a word, each whole one before its parts."""
+    for chunk in _CHUNK.finditer(word):
+        yield Match(chunk.start(), chunk.end(), chunk.group().lower())
+        for part in (_ASCII_PARTS if chunk.group().isascii() else _ANY_PARTS).finditer(chunk.group()):
+            yield Match(chunk.start() + part.start(), chunk.start() + part.end(), part.group().lower())
+
+
+_WORD: Final = re.compile(r"\S+")
 _CACHED_CHARS_MAX: Final = 2_000  # words of longer texts are not cached: one of them may be as long as the text
 
 

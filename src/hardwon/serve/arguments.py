@@ -242,6 +242,9 @@ class Filtered(Arguments):
     task_id: Annotated[Name | None, Field(description="Of this task's episodes.")] = None
     model: Annotated[Name | None, Field(description="Of this model's fixes.")] = None
     issue_type: Annotated[Name | None, Field(description="Of fixes of this issue type.")] = None
+    key: Annotated[
+        Name | None, Field(description="Of experiences with this key and value.", examples=["error_type=runtime"])
+    ] = None
     status: Annotated[Status | None, Field(description="How far it is believed.")] = None
     tag: Annotated[Name | None, Field(description="With this tag.")] = None
     author: Annotated[Name | None, Field(description="By this author.")] = None

@@ -67,6 +67,9 @@ _FILTERS: Final[Mapping[str, Any]] = {
     "task_id": Annotated[str | None, typer.Option(help="Of this task's episodes.")],
     "model": Annotated[str | None, typer.Option(help="Of this model's fixes.")],
     "issue_type": Annotated[str | None, typer.Option(help="Of fixes of this issue type.")],
+    "key": Annotated[
+        str | None, typer.Option(metavar="NAME=VALUE", help="Of experiences with this key, such as error_type=runtime.")
+    ],
     "status": Annotated[str | None, typer.Option(help="hypothesis, verified, published or archived.")],
     "tag": Annotated[str | None, typer.Option(help="With this tag.")],
     "author": Annotated[str | None, typer.Option(help="By this author.")],

@@ -1107,6 +1107,13 @@ def _untrue_events(connection: apsw.Connection) -> Iterator[str]:
 _EQUAL_COLUMNS: Final = ("kind", "outcome", "tool", "task_id", "model", "issue_type", "status", "author")
 
 
+_HAS_KEY: Final = (
+    "CASE WHEN r.kind = 'experience' AND json_valid(r.body) THEN EXISTS "
+    "(SELECT 1 FROM json_each(r.body) AS given WHERE given.key = ? AND CAST(given.value AS TEXT) = ?) ELSE 0 END"
+)
+"""A CASE, because json_each refuses what is no JSON, and conditions come in any order."""
+
+
 def _where(project: str, filters: Filters) -> tuple[str, list[Any]]:
     """Conditions from our own constants; what the caller gave is bound, never written into the statement."""
     conditions = ["r.project_id = ?"]
@@ -1118,6 +1125,9 @@ def _where(project: str, filters: Filters) -> tuple[str, list[Any]]:
         if value is not None:
             conditions.append(f"r.{column} = ?")
             values.append(value)
+    if filters.key is not None:
+        conditions.append(_HAS_KEY)
+        values += filters.key.split("=", 1)
     if filters.since is not None:
         conditions.append("r.at_us >= ?")
         values.append(to_us(filters.since))

@@ -31,6 +31,14 @@ class Page:
     status: int = 200
 
 
+class Download(NamedTuple):
+    """What a page gives instead of itself: a file of this name."""
+
+    name: str
+    content: bytes
+    media_type: str
+
+
 class Place(NamedTuple):
     """A page's name in its address, its title, what scope it takes, and whether the navigation lists it."""
 

@@ -23,7 +23,7 @@ from hardwon.serve.rest_guards import BODY, OPERATION, Workers
 from hardwon.serve.rest_problems import FOREIGN_ORIGIN, NOT_FOUND, WRONG_MEDIA_TYPE, WRONG_METHOD, RefusedError, answer_to
 from hardwon.serve.rest_settings import Settings
 from hardwon.serve.web.look import PLOTLY, STATIC, asset, environment
-from hardwon.serve.web.pages import RANGES, ROOT, Ask, Form, Page, Place, Request, pairs_of, query_of
+from hardwon.serve.web.pages import RANGES, ROOT, Ask, Download, Form, Page, Place, Request, pairs_of, query_of
 from hardwon.serve.web.sessions import Session, Sessions
 
 PLACES: Final = (
@@ -262,7 +262,11 @@ class Site:
             if not hasattr(module, "act"):
                 raise RefusedError(WRONG_METHOD, "nothing is changed there", {"Allow": "GET"})
             return self._with_cookie(_redirect(_local(module.act(ask, request, form))), visit)
-        return self._rendered(module.view(ask, request), visit, request, mark=ask("change_mark"))
+        shown = module.view(ask, request)
+        if isinstance(shown, Download):
+            headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{shown.name}"'}
+            return self._with_cookie(Response(shown.content, headers=headers, media_type=shown.media_type), visit)
+        return self._rendered(shown, visit, request, mark=ask("change_mark"))
 
     def _unknown(self, http: HttpRequest, _: bytes) -> Response:
         if self._visit(http) is None:
