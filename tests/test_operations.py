@@ -48,6 +48,8 @@ NO_COMMAND = {
     "adopted": "browse --kind adopted lists them",
     "failing_tests": "pytest tells them",
     "activity": "the dashboard draws it",
+    "failed_strategies": "strategies lists them, last",
+    "tasks": "the dashboard lists them",
     "change_mark": "for what watches a memory, such as the dashboard",
 }
 
@@ -60,7 +62,7 @@ NO_TOOL = {
     "page": "the resource recent/{count}",
     **dict.fromkeys(("links", "audit"), "for people who look into a record, not for the next attempt"),
     **dict.fromkeys(
-        ("odds", "patterns", "strategies", "best_strategies", "solutions", "cards"), "in what context and advise say"
+        ("odds", "patterns", "strategies", "best_strategies", "failed_strategies", "solutions", "cards"), "in what context and advise say"
     ),
     **dict.fromkeys(
         (
@@ -71,6 +73,7 @@ NO_TOOL = {
             "fix_trends",
             "fixers",
             "fixes_since",
+            "tasks",
             "scores",
             "compare",
             "activity",
@@ -207,7 +210,7 @@ SAID: dict[str, dict[str, Any]] = {
     "context": {"query": "upload failed", "task_id": "t"},
     "advise": {"action": "raise the timeout"},
     "similar_issues": {"issue": {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}},
-    "strategies": {"issue_type": "TIMEOUT"},
+    **dict.fromkeys(("strategies", "failed_strategies"), {"issue_type": "TIMEOUT"}),
     "model_insights": {"name": "m"},
     "fixes_since": {"since": "2020-01-01T00:00:00Z"},
     "scores": {"task_id": "t"},
