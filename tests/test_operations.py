@@ -49,6 +49,8 @@ NO_COMMAND = {
     "failing_tests": "pytest tells them",
     "fix_types": "matrix has them by model",
     "activity": "the dashboard draws it",
+    "failed_strategies": "strategies lists them, last",
+    "tasks": "the dashboard lists them",
     "change_mark": "for what watches a memory, such as the dashboard",
 }
 
@@ -61,7 +63,7 @@ NO_TOOL = {
     "page": "the resource recent/{count}",
     **dict.fromkeys(("links", "audit"), "for people who look into a record, not for the next attempt"),
     **dict.fromkeys(
-        ("odds", "patterns", "strategies", "best_strategies", "solutions", "cards"), "in what context and advise say"
+        ("odds", "patterns", "strategies", "best_strategies", "failed_strategies", "solutions", "cards"), "in what context and advise say"
     ),
     **dict.fromkeys(
         (
@@ -72,6 +74,7 @@ NO_TOOL = {
             "fix_trends",
             "fixers",
             "fixes_since",
+            "tasks",
             "scores",
             "compare",
             "activity",
@@ -209,7 +212,7 @@ SAID: dict[str, dict[str, Any]] = {
     "context": {"query": "upload failed", "task_id": "t"},
     "advise": {"action": "raise the timeout"},
     "similar_issues": {"issue": {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}},
-    "strategies": {"issue_type": "TIMEOUT"},
+    **dict.fromkeys(("strategies", "failed_strategies"), {"issue_type": "TIMEOUT"}),
     "model_insights": {"name": "m"},
     "fixes_since": {"since": "2020-01-01T00:00:00Z"},
     "scores": {"task_id": "t"},

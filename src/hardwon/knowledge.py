@@ -46,6 +46,7 @@ from hardwon.learn.rules import (
     Rule,
     RuleKind,
     ScoreHistory,
+    TaskScores,
     Thresholds,
     Weighed,
     believable_foreign,
@@ -57,6 +58,7 @@ from hardwon.learn.rules import (
     rule_from,
     rule_text,
     score_history,
+    task_scores,
     weigh,
     written_rule,
 )
@@ -222,6 +224,16 @@ class Knowledge:
                 tried = self._tried(scope, key, issue_type)
             supports = [tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each]) for each in strategies]
             yield from rank_strategies(supports, usual_p, self.today)
+
+    def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
+        """Which failed more often than they succeeded is known from their counts; only those that are told are looked up."""
+        scope = "strategy.type"
+        sums = self._store.shares(self._project, scope, issue_type, self.today, limits.ITEMS_CONSIDERED_MAX)
+        failed = [(strategy, share) for strategy, share in sums if share.attempts > 2 * share.verified]
+        failed.sort(key=lambda each: (2 * each[1].verified - each[1].attempts, each[1].verified, each[0]))
+        supports = (self._support_of(scope, issue_type, strategy, [strategy]) for strategy, _ in failed)
+        ranked = (rank_strategies([support], usual_p, self.today)[0] for support in supports)
+        return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
     def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Support:
         support = Support(strategy)
@@ -687,6 +699,14 @@ class Knowledge:
     def scores(self, task_id: str) -> ScoreHistory:
         support = self._supports("score", task_id).get("", Support(""))
         return score_history(task_id, support, [episode.score for episode in self.newest_episodes(task_id)])
+
+    def tasks(self, limit: int) -> list[TaskScores]:
+        """From the tallies alone."""
+        found = []
+        for task_id in self._store.most_counted(self._project, "score", limit):
+            support = self._supports("score", task_id).get("")
+            found += [task_scores(task_id, support)] if support else []
+        return found
 
     def own_scores(self, task_id: str) -> ScoreHistory:
         """Without those of adopted episodes, and without a trend."""

@@ -237,8 +237,9 @@ class _Maker:
         for at, progress in self._moments(_TRAJECTORIES):
             story = self.random.choice(_STORIES)
             solved = self._turns_out(story.ease, progress)
-            steps = [Step(action="pytest -x", observation=f"E   {story.wrong}", reward=0.1)]
-            steps += [Step(action=story.useless, observation=f"E   {story.wrong}", reward=0.1)]
+            seen = f"FAILED tests/test_{story.issue_type.lower()}.py - AssertionError: {story.wrong}"
+            steps = [Step(action="pytest -x", observation=seen, reward=0.0)]
+            steps += [Step(action=story.useless, observation=seen, reward=-0.1)]
             if solved:
                 steps += [Step(action=story.cure, observation="12 passed", reward=0.9)]
             task = f"make the tests of {story.issue_type.lower()} pass"

@@ -375,6 +375,46 @@ class ScoreHistory:
     recent: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class TaskScores:
+    """How a task went, as far as counts tell: `change` is how much better its episodes of the later days were than those of
+    the earlier ones, both halves of the days with an episode; None where there is only one such day."""
+
+    task_id: str
+    episodes: int
+    mean: float
+    best: float
+    change: float | None
+    first_seen: date
+    last_seen: datetime
+
+
+def task_scores(task_id: str, support: Support) -> TaskScores:
+    return TaskScores(
+        task_id,
+        support.records,
+        support.mean,
+        support.best / MILLIONTHS,
+        _change(support),
+        _date(support.first_day),
+        from_us(support.last_us),
+    )
+
+
+def _change(support: Support) -> float | None:
+    days = sorted({tally.day for tally in support.tallies})
+    half = len(days) // 2
+    if not half:
+        return None
+    later, earlier = Support(support.item), Support(support.item)
+    for tally in support.tallies:
+        if tally.day >= days[-half]:
+            later.add(tally)
+        elif tally.day <= days[half - 1]:
+            earlier.add(tally)
+    return later.mean - earlier.mean
+
+
 def score_history(task_id: str, support: Support, recent: Sequence[float]) -> ScoreHistory:
     trend, noise = _trend(recent)
     direction: Literal["rising", "falling", "flat"] = "flat"

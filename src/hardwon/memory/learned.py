@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hardwon.learn.confidence import Odds
     from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
     from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
-    from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory
+    from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory, TaskScores
     from hardwon.outside.llm import Llm
     from hardwon.reports import Consolidation, SimilarIssues
 
@@ -67,6 +67,11 @@ class Learned(Core):
         """What was done about an issue type, the likeliest to succeed first."""
         usual = self.odds(issue_type=intake.text("issue_type", issue_type)).p_success
         return self._known.strategies("type", issue_type, usual, _limit(limit))
+
+    def failed_strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
+        """What was done about an issue type and failed more often than it succeeded, what failed most first."""
+        usual = self.odds(issue_type=intake.text("issue_type", issue_type)).p_success
+        return self._known.failed_strategies(issue_type, usual, _limit(limit))
 
     def best_strategies(self, limit: int = 5) -> dict[str, list[Strategy]]:
         """What succeeded, by issue type: the most frequent type first, and of each the likeliest to succeed again."""
@@ -125,6 +130,10 @@ class Learned(Core):
         """Mistakes that episodes reported, of a task or of all. Types take turns, so that none crowds out the others."""
         intake.optional_text("task_id", task_id)
         return self._known.cards(task_id, _limit(limit))
+
+    def tasks(self, limit: int = 20) -> list[TaskScores]:
+        """The tasks with the most episodes: how many, their mean and best score, and whether they go better of late."""
+        return self._known.tasks(_limit(limit))
 
     def scores(self, task_id: str) -> ScoreHistory:
         """How a task went: mean, best, trend, and the newest scores."""

@@ -18,7 +18,7 @@ from hardwon.learn.compare import Comparison
 from hardwon.learn.confidence import Odds
 from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
-from hardwon.learn.rules import Card, Rule, ScoreHistory
+from hardwon.learn.rules import Card, Rule, ScoreHistory, TaskScores
 from hardwon.memory import Memory
 from hardwon.model import (
     MODEL_OF_KIND,
@@ -248,6 +248,7 @@ _ALL: Final = (
     _operation("patterns", "read", "GET /patterns", takes.Limited, list[Pattern], command="patterns"),
     _operation("temporal_patterns", "read", "GET /temporal-patterns", takes.Nothing, list[TemporalPattern]),
     _operation("strategies", "read", "GET /strategies", takes.GetStrategies, list[Strategy], command="strategies"),
+    _operation("failed_strategies", "read", "GET /failed-strategies", takes.GetStrategies, list[Strategy]),
     _operation(
         "best_strategies",
         "read",
@@ -267,6 +268,7 @@ _ALL: Final = (
     _operation("solutions", "read", "POST /solutions", takes.GetSolutions, list[Solution], command="solutions"),
     _operation("rules", "read", "GET /rules", takes.GetRules, list[Rule], tool="rules", command="rules"),
     _operation("cards", "read", "GET /cards", takes.GetCards, list[Card], command="cards"),
+    _operation("tasks", "read", "GET /tasks", takes.Limited, list[TaskScores]),
     _operation("scores", "read", "GET /scores", takes.OfTask, ScoreHistory, command="scores"),
     _operation("compare", "read", "GET /comparison", takes.Compare, Comparison, command="compare"),
     _operation("decisions", "read", "GET /decisions", takes.GetDecisions, list[Decision], command="decisions"),

@@ -18,7 +18,8 @@ SERIES: Final = ("$series1", "$series2", "$series3", "$series4", "$series5", "$s
 
 def label(name: object) -> str:
     """A name as a chart shows it. Plotly reads some markup in texts; a name has none."""
-    return shortened(name, limits.WEB_CHART_LABEL_CHARS).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = shortened(name, limits.WEB_CHART_LABEL_CHARS).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"&#36;{text[1:]}" if text.startswith("$") else text  # it names no colour
 
 
 def thinned(points: Sequence[Any]) -> list[Any]:
