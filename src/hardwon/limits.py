@@ -1030,6 +1030,15 @@ WEB_CHART_POINTS_MAX: Final = 5_000
 WEB_CHART_LABEL_CHARS: Final = 80
 """Characters of a name in a chart."""
 
+CANDIDATE_TASKS_MAX: Final = 20
+"""Tasks of which rules that are still candidates are listed together: some milliseconds each."""
+
+WEB_REVIEW_SHOWN: Final = 25
+"""Records of one list that waits for a decision: what somebody goes through at a sitting, and each with buttons of its own."""
+
+WEB_LAB_CHARS_MAX: Final = 4_000
+"""Characters of one field of the context lab, which stand in the page's address."""
+
 WEB_POLL_S: Final = 4
 """How often a page that is looked at asks whether anything changed."""
 
