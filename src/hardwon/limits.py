@@ -1030,6 +1030,9 @@ WEB_CHART_POINTS_MAX: Final = 5_000
 WEB_CHART_LABEL_CHARS: Final = 80
 """Characters of a name in a chart."""
 
+HELPFUL_CONSIDERED_MAX: Final = 1_000
+"""Records of which is counted exactly how often they helped, to list those that did most."""
+
 CANDIDATE_TASKS_MAX: Final = 20
 """Tasks of which rules that are still candidates are listed together: some milliseconds each."""
 

@@ -181,7 +181,7 @@ class Asking(Core):
         if status not in STATUSES:
             raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
         found = self._store.most_helpful(self.project, status, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX))
-        return [Credited(record, stored.helped, stored.hindered) for stored in found for record in readable([stored])]
+        return [Credited(record, *counts) for stored, *counts in found for record in readable([stored])]
 
     def stale_records(self, limit: int = 20) -> list[Held]:
         """The records that `check_stale` archived because their files changed, and about which nobody decided since; the last

@@ -321,9 +321,9 @@ class Store(ABC):
         of `by`; archived ones too."""
 
     @abstractmethod
-    def most_helpful(self, project: str, status: str, limit: int) -> list[Stored]:
-        """The records of a status that helped most often when they were recalled, of those that ever did; of equal ones the
-        newest first. Sources that were rolled back are left out."""
+    def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
+        """The records of a status that helped most often when they were recalled, of those that ever did, with how often they
+        did and did not, counted as in `Found`; of equal ones the newest first. Sources that were rolled back are left out."""
 
     @abstractmethod
     def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:

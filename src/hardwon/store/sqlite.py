@@ -216,13 +216,22 @@ class SqliteStore(Store):
         with self._reading() as connection:
             return [Stored(*row) for row in connection.execute(sql, (*values, by, status, limit))]
 
-    def most_helpful(self, project: str, status: str, limit: int) -> list[Stored]:
+    def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
+        # Those that were credited, and those that attempts name which turned out well; of the latter, those that most do.
+        most = limits.HELPFUL_CONSIDERED_MAX
+        credited = f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY helped DESC LIMIT {most}"
+        named = (
+            f"SELECT key FROM tally WHERE project_id = ?1 AND scope = 'credit' AND {tallies.TRUSTED_AUTHORS} "
+            f"GROUP BY key ORDER BY sum(level1) DESC LIMIT {most}"
+        )
+        good, bad = f"r.helped + {_votes('level1')}", f"r.hindered + {_votes('level0')}"
         sql = (
-            f"SELECT {_STORED} FROM record r WHERE r.project_id = ?1 AND r.status = ?2 AND r.helped > 0 "
-            f"AND r.{tallies.ORDINARY} AND r.{tallies.TRUSTED_AUTHORS} ORDER BY r.helped DESC, r.at_us DESC, r.id DESC LIMIT ?3"
+            f"SELECT {good} AS good, {bad}, {_STORED} FROM record r WHERE r.project_id = ?1 AND r.status = ?2 AND good > 0 "
+            f"AND r.id IN (SELECT * FROM ({credited}) UNION SELECT * FROM ({named})) AND r.{tallies.ORDINARY} "
+            f"AND r.{tallies.TRUSTED_AUTHORS} ORDER BY good DESC, r.at_us DESC, r.id DESC LIMIT ?3"
         )
         with self._reading() as connection:
-            return [Stored(*row) for row in connection.execute(sql, (project, status, limit))]
+            return [(Stored(*row), int(good), int(bad)) for good, bad, *row in connection.execute(sql, (project, status, limit))]
 
     def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
         # What somebody decided later stands above it, and so does that the files are again what they were.
@@ -235,7 +244,7 @@ class SqliteStore(Store):
         )
         with self._reading() as connection:
             found = connection.execute(sql, (project, BY_TREE, limit))
-            return [(Stored(*row), Event.from_json(body)) for body, *row in found]
+            return [(Stored(*row), Event.model_validate_json(body)) for body, *row in found]
 
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
         sql = (

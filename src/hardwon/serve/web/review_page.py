@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import ConflictError, InvalidInputError, UnknownRecordError
-from hardwon.model import AnyRecord, Decision
+from hardwon.model import AnyRecord, Decision, Fix
 from hardwon.serve.terminal import headline, outcome_of
 from hardwon.serve.web.look import shortened
 from hardwon.serve.web.pages import Ask, Form, Page, Request
@@ -58,6 +58,11 @@ class Item:
     @property
     def outcome(self) -> str:
         return outcome_of(self.record)[0]
+
+    @property
+    def did(self) -> str:
+        """Of a fix, what was done."""
+        return ("; ".join(self.record.fix_commands) or self.record.analysis) if isinstance(self.record, Fix) else ""
 
 
 class Pair(NamedTuple):
