@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from fastapi.routing import APIRoute
+from starlette.routing import Route
 
 from hardwon.govern.access import SCOPES, Scope, includes
 from hardwon.serve.arguments import EXAMPLE_ID
@@ -42,7 +43,8 @@ def test_every_operation_is_allowed_and_refused_as_declared(
 ) -> None:
     for (scope, reach), client in clients.items():
         answer = asked(client, operation)
-        allowed = includes(scope, operation.scope) and reach != "other"
+        reached = reach == "all" if operation.whole else reach != "other"
+        allowed = includes(scope, operation.scope) and reached
         if allowed:  # what an example speaks of may not be there; whoever is not refused gets as far as that
             assert answer.status_code in (200, 404, 422), (scope, reach, answer.text)
         else:
@@ -81,9 +83,30 @@ def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None
                 open_to_all.append((method, address))
     assert open_to_all == [("GET", "/healthz")]
     others = {getattr(route, "path", "") for route in running.app.routes} - {route.path for route in routes}
-    assert others <= {"/mcp"}
-    for path in ("/", "/docs", "/redoc", "/openapi.json", "/mcp", "/mcp/", "/healthz/", "//healthz", "/healthz%2F"):
-        assert nobody.get(path).status_code == 401, path
+    assert {path for path in others if path != "/" and not path.startswith("/ui")} <= {"/mcp"}
+    for path in ("/docs", "/redoc", "/openapi.json", "/mcp", "/mcp/", "/healthz/", "//healthz", "/healthz%2F"):
+        assert nobody.get(running.url + path).status_code == 401, path
+
+
+def test_of_the_dashboard_only_signing_in_and_its_files_take_no_session(running: Served) -> None:
+    nobody = running.client(None)
+    routes = [route for route in running.app.routes if isinstance(route, Route) and route.path.startswith("/ui")]
+    shown = []
+    for route in routes:
+        address = route.path_format.format(
+            project=PROJECT, page="overview", item="x", rest="a/b/c/d", version="x", name="app.css"
+        )
+        for method in (route.methods or set()) - {"HEAD"}:
+            answer = nobody.request(method, address)
+            if answer.status_code == 200:
+                shown.append((method, address))
+            assert PROJECT not in answer.text
+            assert answer.status_code in (200, 303, 401, 403, 404, 415), (method, address)
+            if answer.status_code == 303:
+                assert answer.headers["location"].startswith("/ui/")
+    assert shown == [("GET", "/ui/sign-in")]
+    bearer = running.client("admin")
+    assert bearer.get(f"/ui/{PROJECT}/overview").status_code == 303, "a token is for programs; browsers sign in"
 
 
 def test_every_operation_has_its_route_and_its_place_in_the_document(running: Served) -> None:

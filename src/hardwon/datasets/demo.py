@@ -1,5 +1,5 @@
-"""A memory to look at: two months of three agents and a person on a made-up upload service. The same seed makes the same history,
-up to the hour at which it is made."""
+"""A memory to look at: two months of three agents and a person on a made-up upload service. The same seed makes the same
+history, up to the hour at which it is made."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ class _Maker:
                 "mistakes": [bad] if score < 0.7 else [],
                 "successes": [good] if score > 0.5 else [],
                 "mistake_cards": [card] if score < 0.4 else [],
-                "recalled": self.random.sample(self.known, 2) if with_memory else [],
+                "recalled": self.random.sample(self.known, 2) if with_memory else None,
                 **self._signed(at),
             }
 

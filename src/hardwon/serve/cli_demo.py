@@ -22,9 +22,9 @@ FOLDER: Final = "hardwon-demo"
     "hardwon demo",
     "hardwon --memory demo_brain demo --seed 7",
     answers="`memory` (where it is), `records` (how many of each kind).",
-    more=f"""It goes into the memory that `--memory` names, which must be empty or new; without one, into `{FOLDER}` here. The same
-    seed makes the same history, which ends now. `--serve` then shows it: no token is asked for, and nobody but this machine
-    reaches it.""",
+    more=f"""It goes into the memory that `--memory` names, which must be empty or new; without one, into `{FOLDER}` here.
+    The same seed makes the same history, which ends now. `--serve` then shows it: no token is asked for, and nobody but this
+    machine reaches it.""",
 )
 def demo(
     ctx: typer.Context,

@@ -1,0 +1,374 @@
+"""The dashboard as a browser sees it: who is let in, what a form may do, and that a page shows what is in a memory and obeys
+none of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from command_line import at_once
+from hardwon import Memory, limits
+from hardwon.datasets.demo import fill as fill_demo
+from hardwon.errors import InvalidInputError
+from hardwon.govern.access import Caller, Scope
+from hardwon.learn.fix_reports import IssueTypeRecord
+from hardwon.model import Experience
+from hardwon.serve.web import charts, look
+from hardwon.serve.web.pages import Request, pairs_of
+from hardwon.serve.web.sessions import Sessions
+from hardwon.serve.web.site import COOKIE
+from serving import PROJECT, Served, served
+
+OVERVIEW = f"/ui/{PROJECT}/overview"
+HOSTILE_NAME = "</script><script>alert(3)</script><img src=x onerror=alert(4)>\"'&{{7*7}}"
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path) as found:
+        yield found
+
+
+class Browser:
+    """As far as cookies, redirects and forms go."""
+
+    def __init__(self, running: Served) -> None:
+        self.http = running.client(None)
+        self.http.follow_redirects = True
+        self.origin = running.url
+
+    def post(self, address: str, **fields: str) -> httpx.Response:
+        return self.http.post(address, data=fields, headers={"Origin": self.origin})
+
+    def sign_in(self, secret: str, next_: str = "") -> httpx.Response:
+        return self.post("/ui/sign-in", token=secret, next=next_)
+
+    def csrf(self) -> str:
+        found = re.search(r'name="csrf" value="([^"]+)"', self.http.get(OVERVIEW).text)
+        assert found
+        return found[1]
+
+
+def signed_in(running: Served, scope: Scope = "admin", projects: list[str] | None = None) -> Browser:
+    browser = Browser(running)
+    assert browser.sign_in(running.token(scope, projects)).status_code == 200
+    return browser
+
+
+# --- signing in and out -----------------------------------------------------------------------------------------------
+
+
+def test_who_asks_for_a_page_signs_in_and_then_sees_it(running: Served) -> None:
+    browser = Browser(running)
+    asked = browser.http.get(f"{OVERVIEW}?range=7d")
+    assert asked.url.path == "/ui/sign-in"
+    assert f'value="{OVERVIEW}?range=7d"' in asked.text
+    shown = browser.sign_in(running.token(), f"{OVERVIEW}?range=7d")
+    assert (shown.status_code, str(shown.url)) == (200, f"{running.url}{OVERVIEW}?range=7d")
+    assert "Sign out" in shown.text
+
+
+def test_the_cookie_says_nothing_and_goes_nowhere_else(running: Served) -> None:
+    browser = Browser(running)
+    browser.http.follow_redirects = False
+    secret = running.token()
+    given = browser.sign_in(secret).headers["set-cookie"]
+    assert re.fullmatch(rf"{COOKIE}=[\w-]{{43}}; HttpOnly; Path=/ui; SameSite=strict", given)
+    assert secret not in given
+
+
+def test_a_wrong_token_gets_the_same_page_and_no_session(running: Served) -> None:
+    browser = Browser(running)
+    for wrong in ("", "hwt_none", "é", running.token()[:-1]):
+        answer = browser.sign_in(wrong)
+        assert answer.status_code == 403
+        assert "lets nobody in" in answer.text
+        assert "set-cookie" not in answer.headers
+        assert not wrong or wrong not in answer.text
+    assert browser.http.get(OVERVIEW).url.path == "/ui/sign-in"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "https://evil.example/ui/",
+        "//evil.example/ui/",
+        "/\\evil.example",
+        "/ui/\\evil",
+        "/api/v1/projects",
+        "/ui/sign-in",
+        "/ui/\r\nX: y",
+    ],
+)
+def test_nobody_is_sent_elsewhere_after_signing_in(running: Served, elsewhere: str) -> None:
+    browser = Browser(running)
+    browser.http.follow_redirects = False
+    answer = browser.sign_in(running.token(), elsewhere)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/ui/")
+
+
+def test_signing_out_ends_the_session_for_good(running: Served) -> None:
+    browser = signed_in(running)
+    held = browser.http.cookies[COOKIE]
+    assert browser.post("/ui/sign-out", csrf=browser.csrf()).url.path == "/ui/sign-in"
+    again = httpx.get(running.url + OVERVIEW, headers={"Cookie": f"{COOKIE}={held}"})
+    assert again.status_code == 303
+
+
+def test_a_revoked_token_ends_its_sessions_at_once(running: Served) -> None:
+    made = running.memory.tokens.create("leaver", "read")
+    browser = Browser(running)
+    assert browser.sign_in(made.secret, OVERVIEW).url.path == OVERVIEW
+    running.memory.tokens.revoke(made.token.id)
+    assert browser.http.get(OVERVIEW).url.path == "/ui/sign-in"
+    assert browser.http.get(f"/ui/{PROJECT}/changes").status_code == 401
+
+
+def test_sessions_end_when_idle_and_after_their_time_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    sessions = Sessions(lambda: now[0])
+    first = sessions.begin("x")
+    now[0] += limits.WEB_SESSION_IDLE_S - 1
+    assert sessions.find(first.name) is first
+    now[0] += limits.WEB_SESSION_IDLE_S + 1
+    assert sessions.find(first.name) is None
+    busy = sessions.begin("y")
+    for _ in range(int(limits.WEB_SESSION_S_MAX / limits.WEB_SESSION_IDLE_S) + 1):
+        now[0] += limits.WEB_SESSION_IDLE_S - 1
+        sessions.find(busy.name)
+    assert sessions.find(busy.name) is None
+    monkeypatch.setattr(limits, "WEB_SESSIONS_MAX", 2)
+    names = [sessions.begin(None).name for _ in range(3)]
+    assert [sessions.find(name) is not None for name in names] == [False, True, True]
+
+
+def test_where_no_token_is_asked_for_the_session_makes_itself(tmp_path: Path) -> None:
+    with served(tmp_path, open_to=Caller("anonymous", "admin")) as running:
+        browser = Browser(running)
+        shown = browser.http.get("/")
+        assert shown.url.path == OVERVIEW
+        assert COOKIE in browser.http.cookies
+        assert "Sign out" not in shown.text
+        assert browser.post("/ui/sign-out", csrf="").status_code == 403
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_form_needs_its_session_s_token_and_our_own_origin(running: Served) -> None:
+    browser, other = signed_in(running), signed_in(running)
+    csrf = browser.csrf()
+    for fields in ({"other": "x"}, {"csrf": ""}, {"csrf": other.csrf()}, {"csrf": csrf + "x"}, {"csrf": "é"}):
+        assert browser.post("/ui/sign-out", **fields).status_code == 403
+    for headers in ({}, {"Origin": "null"}, {"Origin": "https://evil.example"}):
+        assert browser.http.post("/ui/sign-out", data={"csrf": csrf}, headers=headers).status_code == 403
+    cross = {"Origin": running.url, "Sec-Fetch-Site": "cross-site"}
+    assert browser.http.post("/ui/sign-out", data={"csrf": csrf}, headers=cross).status_code == 403
+    sent = browser.http.post("/ui/sign-out", json={"csrf": csrf}, headers={"Origin": running.url})
+    assert sent.status_code == 415
+    assert browser.http.get(OVERVIEW).url.path == OVERVIEW, "nobody was signed out"
+
+
+def test_a_foreign_page_cannot_sign_somebody_in(running: Served) -> None:
+    browser = Browser(running)
+    answer = browser.http.post("/ui/sign-in", data={"token": running.token()})
+    assert answer.status_code == 403
+    assert COOKIE not in browser.http.cookies
+
+
+def test_forms_are_bounded(running: Served) -> None:
+    browser = signed_in(running)
+    assert browser.post("/ui/sign-out", csrf="x" * limits.WEB_FORM_BYTES_MAX).status_code == 413
+    with pytest.raises(InvalidInputError, match="at most 2 fields"):
+        pairs_of(b"a=1&b=2&c=3", 2, "form")
+    with pytest.raises(InvalidInputError, match="UTF-8"):
+        pairs_of(b"a=%ff", 2, "form")
+
+
+def test_a_page_that_changes_nothing_takes_no_form(running: Served) -> None:
+    browser = signed_in(running)
+    answer = browser.post(OVERVIEW, csrf=browser.csrf())
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def test_pages_have_their_headers(running: Served) -> None:
+    answer = signed_in(running).http.get(OVERVIEW)
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'; script-src 'self';" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "same-origin", "with no-referrer, forms would come from the origin null"
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+
+
+def test_files_are_kept_by_browsers_and_no_others_are_served(running: Served) -> None:
+    nobody = running.client(None)
+    page = nobody.get("/ui/sign-in").text
+    for address in (*re.findall(r'(?:href|src)="(/ui/static/[^"]+)"', page), look.asset_url(look.PLOTLY)):
+        answer = nobody.get(address)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+    for address in ("/ui/static/x/app.css", "/ui/static/x/..%2Fsite.py", "/ui/static/x/site.py", "/ui/static/x/none.css"):
+        assert nobody.get(address).status_code == 404
+    plain = nobody.get(look.asset_url("app.css"), headers={"Accept-Encoding": "identity"})
+    assert plain.text == (look.HERE / "static" / "app.css").read_text()
+
+
+def test_an_empty_memory_tells_how_to_begin(running: Served) -> None:
+    page = signed_in(running).http.get(OVERVIEW).text
+    assert "has no records yet" in page
+    assert "hardwon demo --serve" in page
+
+
+def fill(running: Served) -> None:
+    memory = running.memory
+    memory.remember(HOSTILE, "failure", tool="unknown", author=HOSTILE_NAME, tags=[HOSTILE_NAME])
+    issue = {"model": HOSTILE_NAME, "issue_type": HOSTILE_NAME, "description": HOSTILE}
+    for works in (True, False, False):
+        memory.record_fix(issue, works, works, fix_commands=[HOSTILE], analysis=HOSTILE)
+    memory.record_episode("task", 0.9, successes=[HOSTILE], mistakes=[HOSTILE])
+    memory.record_fact(HOSTILE, "error")
+    memory.record_trajectory(HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.1}], 0.9)
+
+
+def test_what_is_in_a_memory_is_shown_as_text(running: Served) -> None:
+    fill(running)
+    browser = signed_in(running)
+    page = browser.http.get(OVERVIEW).text
+    assert "<script>alert" not in page
+    assert "<img" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "\u202e" not in page
+    assert "\u2028" not in page
+    assert "\\u202e" in page
+    assert "{{7*7}}" in page
+
+
+def test_the_overview_counts_what_there_is(running: Served) -> None:
+    fill(running)
+    page = signed_in(running).http.get(OVERVIEW).text
+    assert re.search(r'class="figure">7</span><span>records in this time', page)
+    assert re.search(r'class="figure">40 %</span><span>went well', page)  # a fix and an episode of five
+
+
+@pytest.mark.parametrize("address", [f"/ui/{PROJECT}/none", "/ui/a/b/c/d", f"/ui/{PROJECT}/overview%2Fx"])
+def test_what_is_not_there_is_told_on_a_page(running: Served, address: str) -> None:
+    answer = signed_in(running).http.get(address)
+    assert answer.status_code == 404
+    assert "To the overview" in answer.text
+
+
+def test_a_project_beyond_reach_is_refused_and_not_named(running: Served) -> None:
+    running.memory.remember("x", "failure", tool="unknown")
+    browser = signed_in(running, "read", ["elsewhere"])
+    answer = browser.http.get(OVERVIEW)
+    assert answer.status_code == 403
+    home = browser.http.get("/ui/")
+    assert home.url.path == "/ui/elsewhere/overview"
+    assert f">{PROJECT}<" not in home.text
+    assert browser.http.get(f"/ui/{PROJECT}/changes").status_code == 403
+
+
+def test_a_wrong_query_is_told(running: Served) -> None:
+    answer = signed_in(running).http.get(f"{OVERVIEW}?x=%ff")
+    assert answer.status_code == 422
+    assert "in UTF-8" in answer.text
+
+
+def test_the_mark_changes_with_records_and_decisions(running: Served) -> None:
+    browser = signed_in(running)
+    marks = [browser.http.get(f"/ui/{PROJECT}/changes").json()["mark"]]
+    record = running.memory.remember("x", "failure", tool="unknown")
+    marks.append(browser.http.get(f"/ui/{PROJECT}/changes").json()["mark"])
+    running.memory.archive(record.id, "gone")
+    marks.append(browser.http.get(f"/ui/{PROJECT}/changes").json()["mark"])
+    running.memory.forget([record.id])
+    marks.append(browser.http.get(f"/ui/{PROJECT}/changes").json()["mark"])
+    assert len(set(marks)) == 4
+    assert browser.http.get(f"/ui/{PROJECT}/changes").json()["mark"] == marks[-1]
+
+
+# --- what pages are made with -----------------------------------------------------------------------------------------
+
+
+def test_addresses_keep_the_range_and_escape_names() -> None:
+    request = Request("a/b", "search", "", {"range": "7d", "q": "x&y"}, Sessions().begin(None))
+    assert request.url("map") == "/ui/a%2Fb/map?range=7d"
+    assert request.here(range="all") == "/ui/a%2Fb/search?range=all&q=x%26y"
+    assert request.url("record", "1/2", project="c", range=None, k="") == "/ui/c/record/1%2F2"
+    assert request.since is not None
+    assert Request("a", "b", "", {"range": "all"}, request.session).since is None
+    assert Request("a", "b", "", {"range": "nonsense"}, request.session).range == "30d"
+
+
+def test_json_in_a_page_ends_no_script() -> None:
+    assert str(look.json_script({"a": "</script>&\u2028"})) == '{"a":"\\u003c/script\\u003e\\u0026\\u2028"}'
+
+
+def test_charts_are_bounded_and_their_names_are_no_markup() -> None:
+    many = list(range(limits.WEB_CHART_POINTS_MAX + 5))
+    made = charts.bars(many, many, "<b>x</b>")
+    assert len(made["x"]) == len(made["y"]) == limits.WEB_CHART_POINTS_MAX
+    assert made["name"] == "&lt;b&gt;x&lt;/b&gt;"
+
+
+# --- what the overview is made of -------------------------------------------------------------------------------------
+
+
+def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
+    issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
+    with Memory(tmp_path / "brain", checkout=False) as memory:
+        for day, works in (("2026-03-01", True), ("2026-03-01", False), ("2026-03-03", True)):
+            at = f"{day}T23:59:59.999Z"
+            memory.remember("x", "success" if works else "failure", tool="file_operation", timestamp=at)
+            memory.record_fix(issue, True, works, timestamp=at)
+            memory.record_episode("t", 0.5 if works else 0.49, timestamp=at)
+        gone = memory.remember("y", "failure", tool="unknown", timestamp="2026-03-03T00:00:00Z")
+        memory.archive(gone.id, "not so")
+        told = [(each.day.day, each.kind, each.records, each.good, each.bad) for each in memory.activity()]
+        first = [(1, kind, 2, 1, 1) for kind in ("episode", "experience", "fix")]
+        last = [(3, "episode", 1, 1, 0), (3, "experience", 2, 1, 0), (3, "fix", 1, 1, 0)]
+        assert told == [*first, *last]
+        assert len(memory.activity(until="2026-03-02T00:00:00Z")) == len(memory.activity(since="2026-03-02T00:00:00Z")) == 3
+        assert memory.fix_types()[0] == IssueTypeRecord("TIMEOUT", 3, 3, 2)
+        assert memory.fix_types(1) == []
+        memory.record_fix(issue, False, False)
+        assert memory.fix_types(1) == [IssueTypeRecord("TIMEOUT", 1, 0, 0)]
+
+
+def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:
+    place = str(tmp_path / "demo")
+    made = at_once("--memory", place, "demo", "--json")
+    assert made.exit_code == 0, made.output
+    records = json.loads(made.output)["records"]
+    assert set(records) == {"experience", "fact", "fix", "episode", "trajectory"}
+    with Memory(place, checkout=False) as memory:
+        assert len(memory.stats().by_author) >= 4
+        assert memory.rules(state="active")
+        assert memory.cards()
+        assert memory.decisions(action="contradiction")
+        assert {"hypothesis", "verified", "published", "archived"} <= memory.stats().by_status.keys()
+    again = at_once("--memory", place, "demo")
+    assert again.exit_code == 1
+    assert "has records already" in again.output
+
+
+def test_the_demo_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    said = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        with Memory(tmp_path / name, checkout=False) as memory:
+            fill_demo(memory, seed)
+            said.append(sorted(record.content for record in memory.browse(kind="experience") if isinstance(record, Experience)))
+    assert said[0] == said[1] != said[2]
