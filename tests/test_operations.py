@@ -52,6 +52,9 @@ NO_COMMAND = {
     "failed_strategies": "strategies lists them, last",
     "tasks": "the dashboard lists them",
     "change_mark": "for what watches a memory, such as the dashboard",
+    "helpful": "the dashboard lists them, for people who review",
+    "stale_records": "the dashboard lists them; stale tells what it archives",
+    "candidate_rules": "rules lists those of a task",
 }
 
 
@@ -83,7 +86,7 @@ NO_TOOL = {
         ),
         "figures for people and charts",
     ),
-    **dict.fromkeys(("decisions", "adopted"), "for people who review"),
+    **dict.fromkeys(("decisions", "adopted", "helpful", "stale_records", "candidate_rules"), "for people who review"),
     "failing_tests": "an agent runs them",
     **dict.fromkeys(("publish", "supersede", "consolidate", "rollback", "undo"), "decided by people, or by tests"),
     **dict.fromkeys(
@@ -95,6 +98,7 @@ NO_TOOL = {
 
 COMMANDS_OF_THEIR_OWN = {
     **dict.fromkeys(("generate", "validate", "demo"), "data sets"),
+    "report": "a file of this machine",
     **dict.fromkeys(("init", "demo"), "make a memory"),
     "recent": "fixes of the last days, which pages have too",
     **dict.fromkeys(("run", "stale", "hooks install", "hooks remove", "hooks status", "hooks run"), "of the caller's checkout"),

@@ -575,6 +575,12 @@ class Knowledge:
         wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful))
         return [self._trusted_as_far(rule) for rule in wanted[:limit]]
 
+    def candidate_rules(self, limit: int) -> list[Rule]:
+        tasks = self._store.most_counted(self._project, "score", limits.CANDIDATE_TASKS_MAX)
+        found = {(rule.task_id, rule.id): rule for task in (None, *tasks) for rule in self.rules(task, "candidate", limit)}
+        order = sorted(found.values(), key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()))
+        return order[:limit]
+
     def _trusted_as_far(self, rule: Rule) -> Rule:
         """Counts tell that somebody vouches for all of a rule's episodes; whether all are published, only they do."""
         if rule.trust != "verified" or rule.kind == _WRITTEN or rule.episodes > len(rule.evidence):

@@ -1056,6 +1056,18 @@ WEB_SNIPPET_READ_CHARS: Final = 20_000
 WEB_LINKED_SHOWN: Final = 20
 """Other records that a record's page names by their headlines; of more, the ids."""
 
+HELPFUL_CONSIDERED_MAX: Final = 1_000
+"""Records of which is counted exactly how often they helped, to list those that did most."""
+
+CANDIDATE_TASKS_MAX: Final = 20
+"""Tasks of which rules that are still candidates are listed together: some milliseconds each."""
+
+WEB_REVIEW_SHOWN: Final = 25
+"""Records of one list that waits for a decision: what somebody goes through at a sitting, and each with buttons of its own."""
+
+WEB_LAB_CHARS_MAX: Final = 4_000
+"""Characters of one field of the context lab, which stand in the page's address."""
+
 WEB_POLL_S: Final = 4
 """How often a page that is looked at asks whether anything changed."""
 

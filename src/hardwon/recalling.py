@@ -20,7 +20,7 @@ from hardwon.learn.trajectories import error_in
 from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, StaleFile, Step, Trajectory
 from hardwon.recall.advice import Advice, Attempt, advice_on
 from hardwon.recall.compose import ACT_CHARS_MAX, ACTS_MAX, Act, Case, Line, Room, similar_cases
-from hardwon.recall.fence import CUT, clean_line, fenced
+from hardwon.recall.fence import CUT, clean_line, fenced, fenced_line
 from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
 from hardwon.recall.lesson import Lesson, say_lesson, shown_name, sources_mark, without_mark
@@ -48,12 +48,13 @@ NEIGHBOURS: Final = 10
 @dataclass(frozen=True)
 class Context:
     """What to put into a prompt: `str(context)` is the text, `tokens` its length as counted, `hits` the records behind its
-    lines, `evidence` the ids of those behind its rules and fixes."""
+    lines, `evidence` the ids of those behind its rules and fixes. `sources` has the ids behind each line of the text."""
 
     text: str
     tokens: int
     hits: tuple[Hit, ...]
     evidence: tuple[str, ...] = ()
+    sources: tuple[tuple[str, ...], ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -498,6 +499,7 @@ def _within(lines: Sequence[Line], hits: Sequence[Hit], budget: int, count: Call
             behind = {each for line in kept for each in line.ids}
             shown = tuple(hit for hit in hits if hit.record.id in behind)
             others = behind - {hit.record.id for hit in shown}
-            return Context(text, tokens, shown, tuple(sorted(others)))
+            said = (line.ids for line in kept if fenced_line(line.text, mark))
+            return Context(text, tokens, shown, tuple(sorted(others)), ((), (), *said, ()))
         kept.pop()
     return Context("", 0, (), ())

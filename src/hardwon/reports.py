@@ -32,6 +32,26 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Credited:
+    """A record, and how often it helped when it was recalled, and did not."""
+
+    record: AnyRecord
+    helped: int
+    hindered: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """A record that is archived because the files that it is about changed: since when, who found that out, and what changed.
+    It is again what it was when `check_stale` finds the files as they were, or when somebody verifies it."""
+
+    record: AnyRecord
+    since: datetime
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Forgotten:
     """`ids` were forgotten (or would be, in a dry run); `unknown` are ids that no record has (any more). `erased`: no file of
     the memory holds their text any more; `pending`: a reader still needs the old log. The bytes then go with the first

@@ -18,7 +18,7 @@ from hardwon.fields import TIME_US_MAX, from_us, to_us
 from hardwon.govern.lifecycle import effective_validation
 from hardwon.learn.lessons import DAY_US
 from hardwon.memory.core import Core
-from hardwon.model import ROUTES, AnyRecord, Issue, Step, Validation
+from hardwon.model import ROUTES, STATUSES, AnyRecord, Issue, Status, Step, Validation
 from hardwon.recall.filters import Filters
 from hardwon.recall.tokens import count_tokens
 from hardwon.store.contract import Cursor
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hardwon.recall.hit import Hit
     from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection
     from hardwon.recalling import Context, Recaller
-    from hardwon.reports import Activity, LifeEvent, Links, Page
+    from hardwon.reports import Activity, Credited, Held, LifeEvent, Links, Page
     from hardwon.stats import Stats
 
 
@@ -188,6 +188,27 @@ class Asking(Core):
 
         found = self._store.activity(self.project, first, last + 1)
         return [Activity(from_us(day * limits.DAY_US).date(), kind, *counts) for day, kind, *counts in found]
+
+    def helpful(self, status: Status = "hypothesis", limit: int = 20) -> list[Credited]:
+        """The records of a status that helped most often when they were recalled, of those that ever did."""
+        if status not in STATUSES:
+            raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
+        from hardwon.knowledge import readable
+        from hardwon.reports import Credited
+
+        found = self._store.most_helpful(self.project, status, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX))
+        return [Credited(record, *counts) for stored, *counts in found for record in readable([stored])]
+
+    def stale_records(self, limit: int = 20) -> list[Held]:
+        """The records that `check_stale` archived because their files changed, and about which nobody decided since; the last
+        one first."""
+        from hardwon.knowledge import readable
+        from hardwon.reports import Held
+
+        found = self._store.held_as_stale(self.project, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX))
+        return [
+            Held(record, event.at, event.by, event.reason or "") for stored, event in found for record in readable([stored])
+        ]
 
     def change_mark(self) -> str:
         """A text that is another one after anything was recorded, decided or forgotten: cheap enough to ask every second."""

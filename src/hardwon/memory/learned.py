@@ -126,6 +126,11 @@ class Learned(Core):
             raise InvalidInputError.one("state", state, "candidate, active or retired")
         return self._known.rules(task_id, state, _limit(limit))
 
+    def candidate_rules(self, limit: int = 20) -> list[Rule]:
+        """Rules that wait to be borne out, or to be verified: of the whole project, and of the tasks that were tried most; those
+        that an LLM wrote down first, then those that most episodes speak for."""
+        return self._known.candidate_rules(_limit(limit))
+
     def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:
         """Mistakes that episodes reported, of a task or of all. Types take turns, so that none crowds out the others."""
         intake.optional_text("task_id", task_id)

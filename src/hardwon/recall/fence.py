@@ -60,11 +60,15 @@ def fenced(lines: Sequence[str], mark: str) -> str:
             f"{limits.MARK_CHARS_MIN} to {limits.MARK_CHARS_MAX} hex characters, as secrets.token_hex(8) makes them",
         )
     inside = [f"  {NOT_INSTRUCTIONS}"]
-    for line in lines:
-        prefix = "  " if line.startswith("  ") else "- "
-        if text := _without_mark(clean_line(line.removeprefix(prefix), limits.CONTEXT_LINE_CHARS_MAX), mark):
-            inside.append(prefix + text)
+    inside += filter(None, (fenced_line(line, mark) for line in lines))
     return "\n".join([f"<{_NAME} {mark}>", *inside, f"</{_NAME} {mark}>"])
+
+
+def fenced_line(line: str, mark: str) -> str:
+    """A line as `fenced` has it; empty where it drops it."""
+    prefix = "  " if line.startswith("  ") else "- "
+    text = _without_mark(clean_line(line.removeprefix(prefix), limits.CONTEXT_LINE_CHARS_MAX), mark)
+    return prefix + text if text else ""
 
 
 _NAME: Final = "hardwon-memory"

@@ -328,6 +328,13 @@ class Limited(Arguments):
     limit: Limit = 20
 
 
+class GetHelpful(Arguments):
+    """Of which status."""
+
+    status: Annotated[Status, Field(description="How far it is believed.")] = "hypothesis"
+    limit: Limit = 20
+
+
 class GetBestStrategies(Arguments):
     """How many of each issue type."""
 

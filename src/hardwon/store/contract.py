@@ -321,6 +321,15 @@ class Store(ABC):
         of `by`; archived ones too."""
 
     @abstractmethod
+    def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
+        """The records of a status that helped most often when they were recalled, of those that ever did, with how often they
+        did and did not, counted as in `Found`; of equal ones the newest first. Sources that were rolled back are left out."""
+
+    @abstractmethod
+    def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
+        """The records that nothing but files that changed keeps archived, each with the event that did that, the newest first."""
+
+    @abstractmethod
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
         """The time of the newest record before a time that anybody but this author recorded; 0 where there is none."""
 

@@ -23,6 +23,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, DamagedError, InvalidInputError, NearlyFullWarning
 from hardwon.fields import to_us
+from hardwon.govern.lifecycle import BY_TREE
 from hardwon.learn.confidence import Share
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
 from hardwon.learn.lessons import Tally, Taught, lessons_of
@@ -214,6 +215,36 @@ class SqliteStore(Store):
         )
         with self._reading() as connection:
             return [Stored(*row) for row in connection.execute(sql, (*values, by, status, limit))]
+
+    def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
+        # Those that were credited, and those that attempts name which turned out well; of the latter, those that most do.
+        most = limits.HELPFUL_CONSIDERED_MAX
+        credited = f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY helped DESC LIMIT {most}"
+        named = (
+            f"SELECT key FROM tally WHERE project_id = ?1 AND scope = 'credit' AND {tallies.TRUSTED_AUTHORS} "
+            f"GROUP BY key ORDER BY sum(level1) DESC LIMIT {most}"
+        )
+        good, bad = f"r.helped + {_votes('level1')}", f"r.hindered + {_votes('level0')}"
+        sql = (
+            f"SELECT {good} AS good, {bad}, {_STORED} FROM record r WHERE r.project_id = ?1 AND r.status = ?2 AND good > 0 "
+            f"AND r.id IN (SELECT * FROM ({credited}) UNION SELECT * FROM ({named})) AND r.{tallies.ORDINARY} "
+            f"AND r.{tallies.TRUSTED_AUTHORS} ORDER BY good DESC, r.at_us DESC, r.id DESC LIMIT ?3"
+        )
+        with self._reading() as connection:
+            return [(Stored(*row), int(good), int(bad)) for good, bad, *row in connection.execute(sql, (project, status, limit))]
+
+    def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
+        # What somebody decided later stands above it, and so does that the files are again what they were.
+        sql = (
+            f"SELECT e.body, {_STORED} FROM event e CROSS JOIN record r ON r.project_id = e.project_id AND r.id = e.record_id "
+            f"WHERE e.project_id = ?1 AND e.kind = 'stale' AND r.status = 'archived' AND r.{tallies.ORDINARY} AND NOT EXISTS ("
+            "SELECT 1 FROM event l WHERE l.project_id = e.project_id AND l.record_id = e.record_id "
+            "AND (l.at_us, l.id) > (e.at_us, e.id) AND (l.kind IN ('status', 'fresh', 'stale') "
+            "OR (l.kind = 'superseded' AND l.body ->> 'by' <> ?2))) ORDER BY e.at_us DESC, e.id DESC LIMIT ?3"
+        )
+        with self._reading() as connection:
+            found = connection.execute(sql, (project, BY_TREE, limit))
+            return [(Stored(*row), Event.model_validate_json(body)) for body, *row in found]
 
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
         sql = (

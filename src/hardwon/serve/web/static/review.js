@@ -1,0 +1,82 @@
+// Review by keys: j and k move, the others press what the item at hand offers. They do nothing while somebody types.
+(function () {
+  "use strict";
+  const KEPT = "hardwon-review-at";
+  const items = () => Array.from(document.querySelectorAll("[data-item]"));
+  let at = -1;
+
+  function isTyping(target) {
+    if (!(target instanceof HTMLElement)) { return false; }
+    return target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName) ||
+      (target.tagName === "INPUT" && !/^(checkbox|radio|button|submit)$/.test(target.type));
+  }
+
+  function moveTo(index) {
+    const all = items();
+    if (!all.length) { return; }
+    at = Math.max(0, Math.min(index, all.length - 1));
+    all.forEach((each, place) => each.classList.toggle("at", place === at));
+    all[at].focus({ preventScroll: true });
+    all[at].scrollIntoView({ block: "nearest" });
+  }
+
+  function here() {
+    const all = items();
+    const held = all.findIndex((each) => each.contains(document.activeElement));
+    if (held >= 0) { at = held; }
+    if (at < 0) { moveTo(0); }
+    return all[at];
+  }
+
+  function press(key) {
+    const item = here();
+    if (!item) { return false; }
+    if (key === "x") {
+      const box = item.querySelector('input[type="checkbox"]');
+      if (box) { box.click(); }
+      return Boolean(box);
+    }
+    const offered = item.querySelector('[data-key="' + key + '"]');
+    if (!offered) { return false; }
+    if (offered.tagName === "DETAILS") {
+      offered.open = true;
+      offered.querySelector('input:not([type="hidden"])').focus();
+    } else { offered.click(); }
+    return true;
+  }
+
+  function count() {
+    const place = document.querySelector("[data-chosen]");
+    if (!place) { return; }
+    const chosen = document.querySelectorAll('input[name="id"][form="bulk"]:checked').length;
+    place.textContent = chosen ? "With " + chosen + " ticked" : "With those that are ticked";
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && isTyping(event.target)) {
+      const opened = event.target.closest("details.why");
+      if (opened) { opened.open = false; opened.querySelector("summary").focus(); }
+      return;
+    }
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.repeat && !/^[jk]$/.test(event.key)) { return; }
+    if (isTyping(event.target)) { return; }
+    if (event.key === "j" || event.key === "k") {
+      const from = items().findIndex((each) => each.contains(document.activeElement));
+      const now = from >= 0 ? from : at;
+      moveTo(event.key === "j" ? now + 1 : now - 1);
+      event.preventDefault();
+    } else if (/^[vpausx]$/.test(event.key) && press(event.key)) { event.preventDefault(); }
+  });
+  document.addEventListener("change", count);
+  document.addEventListener("submit", (event) => {
+    const item = event.target.closest("[data-item]");
+    try { if (item) { sessionStorage.setItem(KEPT, String(items().indexOf(item))); } } catch (error) { /* it begins at the top */ }
+  });
+  document.querySelectorAll(".keys").forEach((line) => { line.hidden = false; });
+  try {
+    const kept = sessionStorage.getItem(KEPT);
+    sessionStorage.removeItem(KEPT);
+    if (kept !== null) { moveTo(Number(kept)); }
+  } catch (error) { /* nobody was here before */ }
+  count();
+})();
