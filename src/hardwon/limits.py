@@ -1039,7 +1039,7 @@ WEB_CHART_LABEL_CHARS: Final = 80
 """Characters of a name in a chart."""
 
 WEB_MAP_BRANCHES_MAX: Final = 800
-"""Branches that the map draws, the largest first. The standard ones are about thirty; a tree of one's own may have any number."""
+"""Branches that the map draws, the largest first. There are some thirty as a rule; a tree of one's own may have any number."""
 
 WEB_RESULTS: Final = 20
 """Records on one page of the search, where nobody asks for more."""

@@ -20,7 +20,8 @@ def _check_pair(pair: str) -> str:
 
 class Filters(Model):
     """All given ones must hold. `since` is included, `until` is not; `path` is a glob over the related files in which
-    `*` also crosses folders; `key` is a key of experiences with its value, as `error_type=runtime`. `any_standing` is our own: also what is archived now, and sources that do not count now."""
+    `*` also crosses folders; `key` is a key of experiences with its value, as `error_type=runtime`. `any_standing` is our
+    own: also what is archived now, and sources that do not count now."""
 
     kind: Kind | None = None
     outcome: Outcome | None = None

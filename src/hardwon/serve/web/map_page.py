@@ -15,8 +15,10 @@ from hardwon.serve.web.pages import Ask, Page, Request
 
 SHAPES: Final = ("treemap", "sunburst")
 ORDERS: Final = ("outcome", "tool")
-HEAT: Final = ("$heat1", "$heat2", "$heat3", "$heat4", "$heat5")
-_NO_HEAT: Final = "$heat0"
+_HEAT: Final = ("heat1", "heat2", "heat3", "heat4", "heat5")
+"""Colours of the style sheet, from what always fails to what always succeeds; with `on-`, of the text on each."""
+_NO_HEAT: Final = "heat0"
+_SPOTS: Final = 9
 _TOP: Final = "all experiences"
 _STANDARD_KEY: Final = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
 
@@ -40,11 +42,11 @@ class Place(NamedTuple):
 
     @property
     def path(self) -> str:
-        return " › ".join(part.partition("=")[2] or part for part in self.parts) or _TOP
+        return " \u203a ".join(part.partition("=")[2] or part for part in self.parts) or _TOP
 
     @property
     def colour(self) -> str:
-        return _NO_HEAT if self.success is None else HEAT[min(int(self.success * len(HEAT)), len(HEAT) - 1)]
+        return _NO_HEAT if self.success is None else _HEAT[min(int(self.success * len(_HEAT)), len(_HEAT) - 1)]
 
 
 def view(ask: Ask, request: Request) -> Page:
@@ -55,11 +57,11 @@ def view(ask: Ask, request: Request) -> Page:
     found: Branch = ask("topology")
     tree = found if first == "outcome" else topology_of(_with_tools_first(found), found.name)
     places = list(_places(tree))
-    spots = [(spot, behind(request, tuple(spot.path.split("/")))) for spot in hotspots_of(tree)]
+    spots = [(spot, behind(request, tuple(spot.path.split("/")))) for spot in hotspots_of(tree, limit=_SPOTS)]
     context = {
         "shape": shape,
         "first": first,
-        "places": [(place, behind(request, place.parts)) for place in places],
+        "branches": [(place, behind(request, place.parts)) for place in places],
         "spots": spots,
         "figure": _figure(places, shape, request),
         "total": tree.count,
@@ -133,14 +135,14 @@ def _figure(places: list[Place], shape: str, request: Request) -> charts.Figure:
         "values": [place.branch.count for place in places],
         "text": ["nothing judged" if place.success is None else f"{place.success:.0%} success" for place in places],
         "customdata": [None if place.branch.branches else behind(request, place.parts) or None for place in places],
-        "marker": {"colors": [place.colour for place in places], "line": {"color": "$card", "width": 2}},
+        "marker": {"colors": [f"${place.colour}" for place in places], "line": {"color": "$card", "width": 2}},
+        "textfont": {"color": [f"$on-{place.colour}" for place in places]},
         "branchvalues": "total",
         "texttemplate": "%{label}<br>%{value}",
         "hovertemplate": "<b>%{label}</b><br>%{value} records<br>%{text}<extra></extra>",
-        "root": {"color": "$plain-ground"},
     }
     if shape == "treemap":
         trace |= {"tiling": {"pad": 3}, "pathbar": {"visible": True, "thickness": 26}}
     else:
-        trace |= {"insidetextorientation": "auto"}
-    return charts.figure([trace], margin={"l": 0, "r": 0, "t": 30 if shape == "treemap" else 6, "b": 6})
+        trace |= {"insidetextorientation": "auto", "leaf": {"opacity": 1}}
+    return charts.figure([trace], margin={"l": 0, "r": 0, "t": 2, "b": 6})

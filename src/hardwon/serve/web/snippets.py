@@ -1,4 +1,4 @@
-"""What a search shows of a record: where its text has the words that were asked for, found by the rules of the search itself."""
+"""What a search shows of a record: where its text has the words that were asked for, found by the search's own rules."""
 
 from __future__ import annotations
 
