@@ -66,7 +66,8 @@ NO_TOOL = {
     "page": "the resource recent/{count}",
     **dict.fromkeys(("links", "audit"), "for people who look into a record, not for the next attempt"),
     **dict.fromkeys(
-        ("odds", "patterns", "strategies", "best_strategies", "failed_strategies", "solutions", "cards"), "in what context and advise say"
+        ("odds", "patterns", "strategies", "best_strategies", "failed_strategies", "solutions", "cards"),
+        "in what context and advise say",
     ),
     **dict.fromkeys(
         (
@@ -216,7 +217,8 @@ SAID: dict[str, dict[str, Any]] = {
     "context": {"query": "upload failed", "task_id": "t"},
     "advise": {"action": "raise the timeout"},
     "similar_issues": {"issue": {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}},
-    **dict.fromkeys(("strategies", "failed_strategies"), {"issue_type": "TIMEOUT"}),
+    "strategies": {"issue_type": "TIMEOUT"},
+    "failed_strategies": {"issue_type": "TIMEOUT"},
     "model_insights": {"name": "m"},
     "fixes_since": {"since": "2020-01-01T00:00:00Z"},
     "scores": {"task_id": "t"},

@@ -15,6 +15,12 @@ COLOURS: Final = (GOOD, BAD, WARN, INFO, ACCENT, QUIET)
 SERIES: Final = ("$series1", "$series2", "$series3", "$series4", "$series5", "$series6")
 """For series that are neither good nor bad."""
 
+LEGEND_ABOVE: Final[Figure] = {
+    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+    "margin": {"l": 48, "r": 12, "t": 32, "b": 40},
+}
+"""Layout of a chart whose axis has a title where the legend would be."""
+
 
 def label(name: object) -> str:
     """A name as a chart shows it. Plotly reads some markup in texts; a name has none."""

@@ -94,7 +94,9 @@ def _curve_figure(request: Request, episodes: list[Episode]) -> charts.Figure:
             points = {"mode": "markers", "customdata": [request.url("record", each.id) for each in some]}
             marker = {"color": colour, "size": 8, "symbol": "circle" if had else "diamond"}
             data.append(charts.line(_times(some), [each.score for each in some], name, colour, marker=marker, **points))
-    if line := trend_line([each.metadata.context.timestamp.timestamp() for each in episodes], [each.score for each in episodes]):
+    if line := trend_line(
+        [each.metadata.context.timestamp.timestamp() for each in episodes], [each.score for each in episodes]
+    ):
         style = {"mode": "lines", "line": {"color": charts.QUIET, "width": 2, "dash": "dash"}}
         data.append(charts.line(_times([episodes[0], episodes[-1]]), list(line), "trend", charts.QUIET, **style))
     return charts.figure(data, xaxis={"type": "date"}, yaxis={"range": [-0.03, 1.05], "title": {"text": "score"}})
@@ -152,7 +154,8 @@ def _sides_figure(sides: list[Sides]) -> charts.Figure:
         data.append({"type": "scatter", "mode": "markers", "x": means, "y": places, "name": name, "marker": marker})
     names = [charts.label(side.task_id) for side in sides]
     axis = {"type": "linear", "tickvals": places, "ticktext": names, "range": [len(sides) - 0.5, -0.5], "zeroline": False}
-    return charts.figure(data, xaxis={"range": [0, 1.02], "title": {"text": "mean score"}}, yaxis=axis, hovermode="closest")
+    x = {"range": [0, 1.02], "title": {"text": "mean score"}}
+    return charts.figure(data, xaxis=x, yaxis=axis, hovermode="closest", **charts.LEGEND_ABOVE)
 
 
 def _running_figure(curve: Curve) -> charts.Figure:
@@ -165,4 +168,5 @@ def _running_figure(curve: Curve) -> charts.Figure:
                 total += score
                 means.append(total / number)
             data.append(charts.line(x, means, name, colour))
-    return charts.figure(data, xaxis={"title": {"text": "attempt"}}, yaxis={"range": [0, 1.02], "title": {"text": "mean so far"}})
+    y = {"range": [0, 1.02], "title": {"text": "mean so far"}}
+    return charts.figure(data, xaxis={"title": {"text": "attempt"}}, yaxis=y, **charts.LEGEND_ABOVE)

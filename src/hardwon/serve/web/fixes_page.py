@@ -1,4 +1,4 @@
-"""Fixes: how many were tried, applied and successful, where, by whom and since when; what works against what, and what does not."""
+"""Fixes: how many were tried, applied and successful, where, by whom and when; what works against what, and what does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MODELS_DRAWN: Final = 15
 _TYPES_DRAWN: Final = 12
 _FIXERS_DRAWN: Final = 15
 _BUCKETS_MAX: Final = 60
-_PATTERNS_SHOWN: Final = 50
+_PATTERNS_SHOWN: Final = 30
 _STRATEGIES_SHOWN: Final = 15
 _TRENDS_SHOWN: Final = 20
 _ROW_PX: Final = 34
@@ -45,7 +45,7 @@ def view(ask: Ask, request: Request) -> Page:
         "types": types,
         "left_out": (len(models) - len(drawn_models), len(types) - len(drawn_types)),
         "matrix_figure": _matrix_figure(request, cells, drawn_models, drawn_types),
-        "matrix_px": 110 + _ROW_PX * len(drawn_models),
+        "matrix_px": 150 + _ROW_PX * len(drawn_models),
         "fixers": fixers,
         "fixers_figure": _fixers_figure(fixers[:_FIXERS_DRAWN]),
         "fixers_px": 70 + _ROW_PX * min(len(fixers), _FIXERS_DRAWN),
@@ -77,14 +77,12 @@ def _added_up(days: Sequence[FixDay]) -> FixDay | None:
     """All of these days as if they were the first of them."""
     if not days:
         return None
-    return FixDay(
-        days[0].day, *(sum(getattr(day, name) for day in days) for name in ("attempts", "applied", "verified"))
-    )
+    return FixDay(days[0].day, *(sum(getattr(day, name) for day in days) for name in ("attempts", "applied", "verified")))
 
 
 def bucketed(days: Sequence[FixDay]) -> Iterator[FixDay]:
     """As many days together as makes a chart that can be read; each is told by its first day."""
-    width = (len(days) - 1) // _BUCKETS_MAX + 1
+    width = max(1, -(-len(days) // _BUCKETS_MAX))
     for start in range(0, len(days), width):
         if together := _added_up(days[start : start + width]):
             yield together
@@ -102,7 +100,11 @@ def _days_figure(buckets: list[FixDay]) -> charts.Figure:
 
 def _ticks(names: Sequence[str]) -> dict[str, Any]:
     """An axis of names. Their places are numbers: two names may look alike once they are cut, or look like dates."""
-    return {"tickvals": list(range(len(names))), "ticktext": [charts.label(name or NO_MODEL) for name in names], "type": "linear"}
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [charts.label(name or NO_MODEL) for name in names],
+        "type": "linear",
+    }
 
 
 def _matrix_figure(request: Request, cells: Iterable[FixCell], models: list[str], types: list[str]) -> charts.Figure:
@@ -127,7 +129,7 @@ def _matrix_figure(request: Request, cells: Iterable[FixCell], models: list[str]
         "xgap": 2,
         "ygap": 2,
         "colorscale": [[0, charts.BAD], [0.5, "$plain-ground"], [1, charts.GOOD]],
-        "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0, "title": {"text": "p"}},
+        "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
     }
     flat = {"showgrid": False, "zeroline": False}
     return charts.figure(

@@ -16,6 +16,7 @@ _LISTED: Final = 50
 _SOLUTIONS_SHOWN: Final = 20
 _STEPS_SHOWN: Final = 100
 _STEPS_DRAWN: Final = 1_000
+_STEPS_TICKED: Final = 20
 _FOLDED_FROM: Final = 300
 _TEXT_CHARS: Final = 6_000
 _ERROR_CHARS: Final = 300
@@ -151,4 +152,6 @@ def _reward_figure(steps: list[Shown]) -> charts.Figure:
     bars["marker"] = {"color": [charts.GOOD if step.reward > 0 else charts.BAD for step in drawn]}
     line = charts.line(x, [step.cumulative for step in drawn], "cumulative", charts.ACCENT, line={"shape": "hv", "width": 2})
     line["line"]["color"] = charts.ACCENT
-    return charts.figure([bars, line], xaxis={"title": {"text": "step"}, "tickformat": "d"}, yaxis={"title": {"text": "reward"}})
+    x_axis = {"title": {"text": "step"}, "tickformat": "d", **({"dtick": 1} if len(steps) <= _STEPS_TICKED else {})}
+    y_axis = {"title": {"text": "reward"}}
+    return charts.figure([bars, line], xaxis=x_axis, yaxis=y_axis, bargap=0.6, **charts.LEGEND_ABOVE)

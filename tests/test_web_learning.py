@@ -1,0 +1,504 @@
+"""The pages about fixes, episodes and trajectories: what they count, whom they compare, and that nothing in a record acts."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hardwon import Memory
+from hardwon.govern.access import Caller
+from hardwon.learn.fix_reports import FixDay
+from hardwon.serve.web import charts
+from hardwon.serve.web.episodes_page import trend_line
+from hardwon.serve.web.fixes_page import bucketed
+from hardwon.serve.web.trajectories_page import told_of
+from serving import PROJECT, Served, served
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
+PAGES = ("fixes", "episodes", "trajectories")
+OPEN = Caller("anonymous", "admin")
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+class Reader:
+    """Somebody who looks at pages."""
+
+    def __init__(self, running: Served) -> None:
+        self.memory = running.memory
+        self._http = running.client(None)
+        self._http.follow_redirects = True
+        self.origin = running.url
+
+    def get(self, page: str, status: int = 200, **query: Any) -> str:
+        answer = self._http.get(f"/ui/{PROJECT}/{page}", params=query)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    def post(self, address: str, **fields: str) -> httpx.Response:
+        return self._http.post(address, data=fields, headers={"Origin": self.origin})
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    with served(tmp_path, open_to=OPEN) as running:
+        yield Reader(running)
+
+
+def text_of(page: str) -> str:
+    """What is read on a page, without its figures."""
+    return html.unescape(" ".join(re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>", " ", page, flags=re.DOTALL)).split()))
+
+
+def figure(page: str, name: str) -> Any:
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page, flags=re.DOTALL)
+    assert found, f"there is no figure {name}"
+    return json.loads(found[1])
+
+
+def row_with(page: str, words: str, table: str = "") -> list[str]:
+    """The cells of the first row that has these words, in the table of that name."""
+    if table:
+        page = page[page.index(f'data-table="{table}"') :]
+    for row in re.findall(r"<tr.*?</tr>", page, flags=re.DOTALL):
+        cells = [text_of(cell) for cell in re.findall(r"<td.*?</td>", row, flags=re.DOTALL)]
+        if any(words in cell for cell in cells):
+            return cells
+    raise AssertionError(f"no row has {words!r}")
+
+
+# --- fixes ------------------------------------------------------------------------------------------------------------
+
+
+def fix(memory: Memory, applied: bool, verified: bool, did: str = "raise the limit", days: int = 0, **more: Any) -> str:
+    issue = {"model": more.pop("model", "alpha"), "issue_type": more.pop("issue_type", "TIMEOUT"), "description": "slow"}
+    at = NOW - timedelta(days=days)
+    return memory.record_fix(issue, applied, verified, fix_commands=[did], timestamp=at, **more).id
+
+
+def some_fixes(memory: Memory) -> None:
+    for _ in range(3):
+        fix(memory, True, True, "send parts", fixer_type="codex")
+    for _ in range(2):
+        fix(memory, True, False, "raise the limit")
+    fix(memory, False, False, "raise the limit", model="beta", issue_type="MEMORY")
+    fix(memory, True, True, "long ago", days=60)
+
+
+def test_applied_and_successful_are_counted_each_under_its_own_name(reader: Reader) -> None:
+    some_fixes(reader.memory)
+    page = text_of(reader.get("fixes"))
+    assert "6 attempts in this time 7 in all" in page
+    assert "83 % applied 5 in this time, 6 in all" in page
+    assert "50 % success: applied and verified 3 in this time, 4 in all" in page
+    whole = text_of(reader.get("fixes", range="all"))
+    assert "7 attempts in this time 7 in all" in whole
+
+
+def test_the_matrix_has_attempts_in_its_cells_and_leads_to_the_search(reader: Reader) -> None:
+    some_fixes(reader.memory)
+    page = reader.get("fixes")
+    drawn = figure(page, "matrix")
+    heat, layout = drawn["data"][0], drawn["layout"]
+    assert layout["yaxis"]["ticktext"] == ["alpha", "beta"]
+    assert layout["xaxis"]["ticktext"] == ["TIMEOUT", "MEMORY"]
+    assert heat["text"] == [["6", ""], ["", "1"]]
+    assert heat["z"][0][1] is None
+    assert 0.5 < heat["z"][0][0] < 1
+    assert heat["customdata"][0][0] == f"/ui/{PROJECT}/search?kind=fix&model=alpha&issue_type=TIMEOUT"
+    assert row_with(page, "alpha", "Model and issue type")[:5] == ["alpha", "TIMEOUT", "6", "6", "4"]
+
+
+def test_of_many_models_the_most_tried_are_drawn_and_the_rest_told(reader: Reader) -> None:
+    many = [
+        {"issue": {"model": f"m{n:02}", "issue_type": f"T{n:02}"}, "fix_success": True, "verification_success": True}
+        for n in range(18)
+    ]
+    reader.memory.record_many("fix", many)
+    page = reader.get("fixes")
+    heat = figure(page, "matrix")["data"][0]
+    assert (len(heat["z"]), len(heat["z"][0])) == (15, 12)
+    assert "3 more models and 6 more issue types are in the table" in text_of(page)
+    assert row_with(page, "m17", "Model and issue type")
+
+
+def test_fixers_are_compared_with_their_intervals(reader: Reader) -> None:
+    some_fixes(reader.memory)
+    page = reader.get("fixes")
+    dots = figure(page, "fixers")["data"][0]
+    by_name = {fixer.fixer: fixer for fixer in reader.memory.fixers()}
+    codex = by_name["codex"]
+    place = figure(page, "fixers")["layout"]["yaxis"]["ticktext"].index("codex")
+    assert dots["x"][place] == pytest.approx(codex.p_success)
+    assert dots["error_x"]["array"][place] == pytest.approx(codex.interval[1] - codex.p_success)
+    assert dots["error_x"]["arrayminus"][place] == pytest.approx(codex.p_success - codex.interval[0])
+    assert row_with(page, "codex", "Fixers")[1:4] == ["3", "3", "3"]
+
+
+def test_days_and_trends_are_of_the_time_that_was_chosen(reader: Reader) -> None:
+    some_fixes(reader.memory)
+    month = figure(reader.get("fixes"), "days")
+    assert [series["name"] for series in month["data"]] == ["attempts", "applied", "success"]
+    assert [sum(series["y"]) for series in month["data"]] == [6, 5, 3]
+    whole = reader.get("fixes", range="all")
+    assert [sum(series["y"]) for series in figure(whole, "days")["data"]] == [7, 6, 4]
+    assert row_with(whole, "TIMEOUT", "Trends of issue types")[1] == "steady"
+
+
+def test_where_nothing_was_tried_in_this_time_the_rest_is_still_told(reader: Reader) -> None:
+    fix(reader.memory, True, True, "long ago", days=60)
+    page = text_of(reader.get("fixes"))
+    assert "0 attempts in this time 1 in all" in page
+    assert "Nothing was tried in this time. All time" in page
+    assert "long ago" in page
+
+
+def test_very_many_days_are_drawn_together() -> None:
+    days = [FixDay(date(2020, 1, 1) + timedelta(days=n), 2, 1, 1) for n in range(3_660)]
+    buckets = list(bucketed(days))
+    assert len(buckets) <= 60
+    assert sum(bucket.attempts for bucket in buckets) == 7_320
+    assert list(bucketed([])) == []
+
+
+def test_what_worked_and_what_failed_is_told_by_issue_type(reader: Reader) -> None:
+    some_fixes(reader.memory)
+    page = reader.get("fixes", issue_type="TIMEOUT")
+    assert row_with(page, "send parts", "Strategies that worked")[2:5] == ["3", "3", "3"]
+    failed = row_with(page, "raise the limit", "Strategies that failed")
+    assert failed[2:5] == ["2", "2", "0"]
+    other = text_of(reader.get("fixes", issue_type="MEMORY"))
+    assert "What was done about MEMORY" in other
+    assert "Nothing worked at least every second time." in other
+    assert "What was done about NEVER_SEEN" in text_of(reader.get("fixes", issue_type="NEVER_SEEN"))
+
+
+def test_failed_strategies_are_those_that_fail_more_often_than_not(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain", checkout=False) as memory:
+        for did, good, bad in (("a", 3, 1), ("b", 1, 4), ("c", 0, 2), ("d", 2, 2)):
+            for verified in [True] * good + [False] * bad:
+                fix(memory, verified, verified, did)
+        assert [each.fix_commands for each in memory.failed_strategies("TIMEOUT")] == [("b",), ("c",)]
+        assert [(each.attempts, each.verified) for each in memory.failed_strategies("TIMEOUT", 1)] == [(5, 1)]
+        assert memory.failed_strategies("OTHER") == []
+
+
+def test_a_model_is_looked_into(reader: Reader) -> None:
+    some_fixes(reader.memory)
+    page = text_of(reader.get("fixes", model="alpha", issue_type="MEMORY"))
+    assert "Model alpha 6 attempts, 67 % successful" in page
+    assert "What was done about MEMORY" in page
+    assert "is not allowed" in reader.get("fixes", 422, model="x" * 2_000)
+    assert "No fix of this model was recorded." in text_of(reader.get("fixes", model="gamma"))
+
+
+def test_patterns_have_their_best_fix_and_lead_to_the_search(reader: Reader) -> None:
+    some_fixes(reader.memory)
+    page = reader.get("fixes")
+    cells = row_with(page, "TIMEOUT on any model", "Patterns")
+    assert cells[1:4] == ["type", "4", "2"]
+    assert "send parts" in cells[5]
+    assert f'href="/ui/{PROJECT}/search?kind=fix&amp;issue_type=TIMEOUT"' in page
+    assert "none succeeded" in row_with(page, "MEMORY on any model", "Patterns")[5]
+
+
+# --- episodes ---------------------------------------------------------------------------------------------------------
+
+
+def some_episodes(memory: Memory) -> str:
+    known = memory.record_fact("Dates are day first.", "observation").id
+    for number in range(6):
+        at = NOW - timedelta(days=12 - number)
+        memory.record_episode("dates", 0.2 + 0.02 * number, mistakes=["guessed"], timestamp=at)
+        memory.record_episode(
+            "dates", 0.9 + 0.01 * number, successes=["looked first"], timestamp=at + timedelta(days=6), recalled=[known]
+        )
+    memory.record_episode("other", 0.5, timestamp=NOW - timedelta(days=50))
+    card = {"mistake_type": "haste", "bad_decision": "guessed", "correct_decision": "look", "lesson": "Look first."}
+    return memory.record_episode("dates", 0.1, mistake_cards=[card], timestamp=NOW - timedelta(days=13)).id
+
+
+def test_tasks_are_listed_by_their_episodes(reader: Reader) -> None:
+    some_episodes(reader.memory)
+    page = reader.get("episodes")
+    cells = row_with(page, "dates", "Tasks")
+    task = reader.memory.tasks()[0]
+    assert cells[:4] == ["dates", "13", f"{task.mean:.2f}", "0.95"]
+    assert cells[4] == f"{task.change:+.2f}"
+    assert row_with(page, "other", "Tasks")[4] == "\u2013"
+    assert f'href="/ui/{PROJECT}/episodes?task_id=dates"' in page
+
+
+def test_tasks_are_counted_as_scores_count_them(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain", checkout=False) as memory:
+        some_episodes(memory)
+        found = memory.tasks()
+        assert [task.task_id for task in found] == ["dates", "other"]
+        for task in found:
+            history = memory.scores(task.task_id)
+            assert (task.episodes, task.mean, task.best) == (history.episodes, history.mean, history.best)
+        assert found[0].change is not None
+        assert found[0].change > 0.5
+        assert found[1].change is None
+        assert [task.task_id for task in memory.tasks(1)] == ["dates"]
+
+
+def test_a_task_has_its_curve_with_points_that_lead_to_records_and_a_trend(reader: Reader) -> None:
+    some_episodes(reader.memory)
+    page = reader.get("episodes", task_id="dates")
+    series = {each["name"]: each for each in figure(page, "curve")["data"]}
+    assert list(series) == ["with memory", "without", "trend"]
+    assert series["with memory"]["y"] == pytest.approx([0.9, 0.91, 0.92, 0.93, 0.94, 0.95])
+    assert all(url.startswith(f"/ui/{PROJECT}/record/") for url in series["without"]["customdata"])
+    start, end = series["trend"]["y"]
+    assert end > start
+    assert "trend: rising" in text_of(page)
+    assert row_with(page, "0.950", "Episodes")[2] == "with"
+
+
+def test_a_curve_is_of_the_time_that_was_chosen(reader: Reader) -> None:
+    some_episodes(reader.memory)
+    page = reader.get("episodes", task_id="other")
+    assert "No episode of this task in this time." in text_of(page)
+    assert f'href="/ui/{PROJECT}/episodes?range=all&amp;task_id=other"' in page
+    assert len(figure(reader.get("episodes", task_id="other", range="all"), "curve")["data"]) == 1
+
+
+def test_a_trend_line_fits_and_is_left_out_where_there_is_none() -> None:
+    assert trend_line([0, 1, 2], [0.1, 0.2, 0.3]) == pytest.approx((0.1, 0.3))
+    assert trend_line([5, 5], [0.1, 0.9]) is None
+    assert trend_line([], []) is None
+
+
+def test_memory_on_is_compared_with_memory_off(reader: Reader) -> None:
+    some_episodes(reader.memory)
+    page = reader.get("episodes")
+    found = reader.memory.compare(since=NOW - timedelta(days=30))
+    assert found.difference is not None
+    assert f"{found.difference:+.2f} score with memory" in text_of(page)
+    assert "beyond what chance explains" in text_of(page)
+    assert row_with(page, "dates", "With memory and without")[1::2] == ["6", "7"]
+    curves = figure(reader.get("episodes", task_id="dates"), "sides")["data"]
+    assert [len(series["y"]) for series in curves] == [6, 7]
+    few = text_of(reader.get("episodes", task_id="other", range="all"))
+    assert "Too few episodes on either side" in few
+    by_tag = text_of(reader.get("episodes", tag="memory on", by_run="1"))
+    assert "0 episodes with it, 13 without" in by_tag
+
+
+def test_rules_have_their_support_state_and_evidence(reader: Reader) -> None:
+    some_episodes(reader.memory)
+    page = reader.get("episodes", task_id="dates")
+    cells = row_with(page, "looked first", "Rules")
+    assert cells[1:3] == ["active", "6"]
+    rule = next(each for each in reader.memory.rules("dates") if each.text == "looked first")
+    for each in rule.evidence:
+        assert f'href="/ui/{PROJECT}/record/{each}"' in page
+    assert "No such rule." in text_of(reader.get("episodes", task_id="dates", state="retired"))
+    assert "nonsense" in reader.get("episodes", 422, state="nonsense")
+
+
+def test_mistake_cards_say_what_would_have_been_right(reader: Reader) -> None:
+    seen = some_episodes(reader.memory)
+    page = reader.get("episodes", task_id="dates")
+    assert "Instead of guessed Do look Lesson Look first." in text_of(page)
+    assert f'href="/ui/{PROJECT}/record/{seen}"' in page
+
+
+# --- trajectories -----------------------------------------------------------------------------------------------------
+
+
+LOCKED = "OperationalError: database is locked"
+
+
+def a_trajectory(memory: Memory, **more: Any) -> str:
+    steps = [
+        {"action": "pytest -x", "observation": LOCKED, "reward": 0.0},
+        {"action": "retry once", "observation": LOCKED, "reward": -0.5},
+        {"action": "open it in WAL mode", "observation": "12 passed\nin 3 s", "reward": 1.0},
+    ]
+    return memory.record_trajectory("make the tests pass", steps, 1.0, **more).id
+
+
+def test_trajectories_are_listed_newest_first_page_by_page(reader: Reader) -> None:
+    for number in range(53):
+        at = NOW - timedelta(minutes=number)
+        reader.memory.record_trajectory(f"task {number}", [{"action": "a", "reward": 0.5}], 0.25, timestamp=at)
+    page = reader.get("trajectories")
+    assert row_with(page, "task 0")[1:5] == ["failure", "0.25", "1", "0.5"]
+    assert "task 49" in page
+    assert "task 50" not in page
+    older = re.search(r'href="(/ui/[^"]+cursor=[^"]+)"', page)
+    assert older
+    following = reader._http.get(html.unescape(older[1])).text
+    assert "task 52" in following
+    assert "task 49" not in following
+    assert ">Newest</a>" in following
+
+
+def test_one_is_a_timeline_with_rewards_and_what_helped_against_what(reader: Reader) -> None:
+    made = a_trajectory(reader.memory)
+    assert f"/ui/{PROJECT}/trajectories/{made}" in reader.get("trajectories")
+    page = reader.get(f"trajectories/{made}")
+    told = text_of(page)
+    assert "1.00 final reward success 3 steps 2 ended in an error 0.5 sum of rewards" in told
+    assert "Step 2 failure did not help against step 1 Action retry once" in told
+    assert "Step 3 helped against step 2 Action open it in WAL mode" in told
+    bars, line = figure(page, "reward")["data"]
+    assert (bars["y"], line["y"]) == ([0.0, -0.5, 1.0], [0.0, -0.5, 0.5])
+    assert bars["marker"]["color"] == [charts.BAD, charts.BAD, charts.GOOD]
+    assert 'style="width: 50.0%"' in page
+    assert "<details><summary>12 passed</summary><pre>12 passed\nin 3 s</pre></details>" in page
+    assert f'href="/ui/{PROJECT}/trajectories?error=OperationalError%3A+database+is+locked#solutions"' in page
+
+
+def test_solutions_are_found_by_the_error(reader: Reader) -> None:
+    made = a_trajectory(reader.memory)
+    page = reader.get("trajectories", error=LOCKED)
+    assert row_with(page, "open it in WAL mode")[2:4] == ["1", "1"]
+    assert row_with(page, "retry once")[2:4] == ["0", "1"]
+    assert f'aria-label="Evidence 1: trajectory {made}"' in page
+    assert "Nothing is known that was tried against this error." in text_of(reader.get("trajectories", error="KeyError: 'x'"))
+
+
+def test_a_long_trajectory_comes_in_parts_and_its_chart_is_bounded(reader: Reader) -> None:
+    steps = [{"action": f"step {n}.", "observation": "x" * 9_000 if n == 2_400 else "", "reward": 1e308} for n in range(2_500)]
+    made = reader.memory.record_trajectory("long", steps, 0.0).id
+    page = reader.get(f"trajectories/{made}")
+    assert "step 99." in page
+    assert "step 100." not in page
+    assert len(figure(page, "reward")["data"][0]["x"]) <= 1_000
+    assert "1.8e+308 sum of rewards" in text_of(page)
+    last = reader.get(f"trajectories/{made}", **{"from": "2401"})
+    assert "step 2499." in last
+    assert "Later steps" not in last
+    assert "the record</a> has all of it" in last
+    assert "x" * 6_001 not in last
+    for wrong in ("0", "2501", "x", "-1", "\uff19"):
+        assert "the number of a step" in reader.get(f"trajectories/{made}", 422, **{"from": wrong})
+
+
+def test_a_text_is_folded_where_it_is_long_or_has_lines() -> None:
+    assert told_of(" short ") == ("short", "short", False, False)
+    assert told_of("a\nb").folded
+    assert told_of("a" * 301).folded
+    assert told_of("a" * 7_000).cut
+
+
+def test_what_is_no_trajectory_is_told(reader: Reader) -> None:
+    fact = reader.memory.record_fact("The port is 80.", "observation").id
+    assert "is no trajectory but fact" in html.unescape(reader.get(f"trajectories/{fact}", 404))
+    reader.get("trajectories/00000000-0000-7000-8000-000000000000", 404)
+    assert reader.get("trajectories/nonsense", 422)
+    assert reader.get("trajectories", 422, cursor="nonsense")
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_empty_memory_tells_how_to_begin(reader: Reader, page: str) -> None:
+    assert "hardwon demo --serve" in reader.get(page)
+    assert "yet" in text_of(reader.get(page, range="7d"))
+
+
+def hostile_memory(memory: Memory) -> list[str]:
+    """Every text that these pages show, hostile."""
+    name = HOSTILE.translate(dict.fromkeys(map(ord, "\x07\u2028\u202e")))
+    issue = {"model": name, "issue_type": name, "description": HOSTILE, "error_output": HOSTILE}
+    for verified in (True, False, False):
+        did = [HOSTILE, f"{verified}"]
+        memory.record_fix(issue, True, verified, fix_commands=did, analysis=HOSTILE, fixer_type=name, author=name)
+    card = {"mistake_type": name, "bad_decision": HOSTILE, "correct_decision": HOSTILE, "lesson": HOSTILE}
+    for score in (0.9, 0.95, 0.1, 0.15):
+        memory.record_episode(
+            name,
+            score,
+            trajectory_summary=HOSTILE,
+            mistakes=[HOSTILE],
+            successes=[HOSTILE],
+            mistake_cards=[{**card, "evidence": HOSTILE}],
+            author=name,
+        )
+    steps = [{"action": HOSTILE, "observation": f"Error: {HOSTILE}\n{HOSTILE}"}, {"action": HOSTILE, "reward": 1.0}]
+    made = memory.record_trajectory(HOSTILE, steps, 1.0, author=name).id
+    return [name, made]
+
+
+def test_hostile_texts_are_shown_and_obeyed_nowhere(reader: Reader) -> None:
+    name, made = hostile_memory(reader.memory)
+    shown = [
+        reader.get("fixes", model=name, issue_type=name),
+        reader.get("episodes", task_id=name, tag=name),
+        reader.get("trajectories", error=f"Error: {HOSTILE}"),
+        reader.get(f"trajectories/{made}"),
+    ]
+    for page in shown:
+        assert "<script>alert" not in page
+        assert "<img" not in page
+        assert "alert(1)" in text_of(page), "it is shown, as text"
+        assert "{{7*7}}" in html.unescape(page)
+        assert not set("\u202e\x07\u2028") & set(page)
+        for address in re.findall(r'(?:href|src|action)="([^"]*)"', page):
+            assert address.startswith(("/ui/", "#")), address
+    for page, names in ((shown[0], ("matrix", "fixers", "days")), (shown[1], ("curve", "sides"))):
+        for each in names:
+            written = json.dumps(figure(page, each)["layout"]) + json.dumps(figure(page, each)["data"])
+            assert "<script" not in written
+            assert "<img" not in written
+
+
+def test_a_name_that_looks_like_a_colour_stays_a_name() -> None:
+    assert charts.label("$good") == "&#36;good"
+    assert charts.label("5 $ <b>") == "5 $ &lt;b&gt;"
+
+
+def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Reader) -> None:
+    some_episodes(reader.memory)
+    some_fixes(reader.memory)
+    page = reader.get("episodes", task_id="dates", range="90d", state="active")
+    assert f'href="/ui/{PROJECT}/episodes?range=7d&amp;task_id=dates&amp;state=active"' in page
+    assert '<input type="hidden" name="task_id" value="dates">' in page
+    assert '<input type="hidden" name="range" value="90d">' in page
+    fixes = reader.get("fixes", model="alpha", range="all")
+    assert '<input type="hidden" name="model" value="alpha">' in fixes
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_nothing_is_changed_there_and_a_reader_sees_it_all(tmp_path: Path, page: str) -> None:
+    with served(tmp_path) as running:
+        some_fixes(running.memory)
+        some_episodes(running.memory)
+        a_trajectory(running.memory)
+        browser = Reader(running)
+        assert browser.post("/ui/sign-in", token=running.token("read"), next="").status_code == 200
+        shown = browser.get(page)
+        csrf = re.search(r'name="csrf" value="([^"]+)"', shown)
+        assert csrf
+        main = shown[shown.index('<main id="main"') :]
+        assert 'method="post"' not in main
+        assert browser.post(f"/ui/{PROJECT}/{page}", csrf=csrf[1]).status_code == 405
+        stranger = Reader(running)
+        assert "Sign in" in stranger.get(page)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_headings_are_in_order_and_charts_have_names(reader: Reader, page: str) -> None:
+    some_fixes(reader.memory)
+    some_episodes(reader.memory)
+    made = a_trajectory(reader.memory)
+    for address in (page, f"trajectories/{made}" if page == "trajectories" else page):
+        shown = reader.get(address)
+        levels = [int(level) for level in re.findall(r"<h([1-6])", shown)]
+        assert levels[0] == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+        drawn = re.findall(r'<div class="chart"[^>]*>', shown)
+        assert all('aria-label="' in each and 'role="img"' in each for each in drawn)
