@@ -183,9 +183,10 @@ def fill_with_hostile_records(memory: Memory) -> list[AnyRecord]:
             (Adopted, {}),
         ]
         made = [model.model_validate({**hostile_values(model, text), **given}) for model, given in wanted]
-        kept += memory.keep_many(made)
+        memory.take_in(made, by=text)
+        kept += made
     first, second, third, fourth, *_ = kept
-    memory.verify(first.id, "user_approved", HOSTILE[0], author=HOSTILE[0])
+    memory.verify(first.id, "human_approval", HOSTILE[0], author=HOSTILE[0])
     memory.archive(second.id, HOSTILE[0], by=HOSTILE[0])
     memory.credit([third.id, fourth.id], True, by=HOSTILE[0])
     memory.consolidate()

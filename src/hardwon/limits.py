@@ -1068,6 +1068,9 @@ WEB_REVIEW_SHOWN: Final = 25
 WEB_LAB_CHARS_MAX: Final = 4_000
 """Characters of one field of the context lab, which stand in the page's address."""
 
+REPORT_BYTES_MAX: Final = 32 * MIB
+"""The whole of a report: plotly's script takes five, a view below one, and a browser opens that at once."""
+
 WEB_POLL_S: Final = 4
 """How often a page that is looked at asks whether anything changed."""
 

@@ -68,6 +68,7 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     "fix-history": "cli_fix_history",
     "hooks": "cli_hooks",
     "demo": "cli_demo",
+    "report": "cli_report",
     "serve": "cli_serve",
     "tokens": "cli_tokens",
     "config": "cli_settings",

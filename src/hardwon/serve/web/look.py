@@ -159,7 +159,7 @@ def environment() -> Environment:
         json_script=json_script,
         headline=headline,
     )
-    made.globals.update(asset_url=asset_url, badge=badge)
+    made.globals.update(asset_url=asset_url, badge=badge, chart_prefix="")
     return made
 
 

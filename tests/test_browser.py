@@ -1,0 +1,472 @@
+"""The dashboard in a real Chromium: every page of a demo memory, by mouse, by keys, on a phone, in the dark, and full of
+hostile text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from browsing import HOSTILE, PHONE, Visitor, browser, fill_with_hostile_records, visitor
+from hardwon import Memory, limits
+from hardwon.datasets.demo import fill
+from hardwon.govern.access import Scope
+from hardwon.model import AnyRecord
+from hardwon.serve.web.review_page import TABS
+from hardwon.serve.web.site import PLACES
+from serving import PROJECT, Served, served
+
+HOSTILE_PROJECT = "hostile"
+QUESTION = "upload timed out"
+LAB = urlencode({"q": QUESTION, "task_id": "resume_upload", "issue_type": "TIMEOUT", "action": "raise the timeout"})
+VARIANTS = {
+    "overview": ["?range=all"],
+    "map": ["", "?shape=sunburst&first=tool"],
+    "search": ["", f"?{urlencode({'q': QUESTION, 'kind': 'experience', 'range': 'all'})}", "?since=nonsense"],
+    "fixes": ["?range=all", "?range=all&model=gpt-large&issue_type=TIMEOUT"],
+    "episodes": ["?range=all", "?range=all&task=resume_upload"],
+    "trajectories": ["?range=all", "/{trajectory}"],
+    "review": [f"?range=all&tab={tab}" for tab in TABS] + ["/{fix}"],
+    "lab": ["", f"?{LAB}"],
+    "record": ["/{experience}", "/{fact}", "/{fix}", "/{episode}", "/{trajectory}", "/none"],
+}
+"""What comes after each page's name, so that every part of every page is seen once. Names of kinds stand for records' ids."""
+
+ADDRESSES = [place.name + variant for place in PLACES for variant in VARIANTS[place.name]]
+SIGNED_IN = {"name": "hardwon_session", "path": "/ui"}
+
+
+class World:
+    """A browser, a server with a demo memory and a hostile one, and cookies of somebody who is signed in."""
+
+    def __init__(self, started: Browser, running: Served, hostile: list[AnyRecord]) -> None:
+        self.browser = started
+        self.running = running
+        self.hostile = hostile
+        self._cookies: dict[Scope, Any] = {}
+
+    def cookies(self, scope: Scope) -> Any:
+        if scope not in self._cookies:
+            with visitor(self.browser, self.running.url) as somebody:
+                sign_in(somebody.open("/ui/sign-in"), self.running.token(scope))
+                self._cookies[scope] = somebody.context.storage_state()
+        return self._cookies[scope]
+
+    def visit(self, scope: Scope | None = "admin", **options: Any) -> Any:
+        state = {"storage_state": self.cookies(scope)} if scope else {}
+        return visitor(self.browser, self.running.url, **state, **options)
+
+    def address(self, template: str, project: str = PROJECT) -> str:
+        return f"/ui/{project}/{template.format(**self.ids(project))}"
+
+    def ids(self, project: str) -> dict[str, str]:
+        kinds = ("experience", "fact", "fix", "episode", "trajectory")
+        if project == HOSTILE_PROJECT:
+            return {kind: next(each.id for each in self.hostile if each.kind == kind) for kind in kinds}
+        memory = self.running.memory
+        return {kind: next(iter(memory.browse(kind=kind, status="hypothesis"))).id for kind in kinds}
+
+
+def sign_in(page: Page, secret: str) -> None:
+    page.get_by_label("Token").fill(secret)
+    page.get_by_role("button", name="Sign in").click()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with ExitStack() as open_:
+        started = open_.enter_context(browser())
+        running = open_.enter_context(served(tmp_path_factory.mktemp("browsed")))
+        fill(running.memory)
+        with Memory(running.memory.location, HOSTILE_PROJECT, checkout=False) as memory:
+            hostile = fill_with_hostile_records(memory)
+        yield World(started, running, hostile)
+
+
+@pytest.fixture
+def admin(world: World) -> Iterator[Visitor]:
+    with world.visit() as somebody:
+        yield somebody
+        somebody.expect_no_complaints()
+
+
+# --- every page -------------------------------------------------------------------------------------------------------
+
+
+def test_every_page_has_its_address_here() -> None:
+    assert set(VARIANTS) == {place.name for place in PLACES}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_page_is_sound_in_the_light_in_the_dark_and_on_a_phone(world: World, address: str) -> None:
+    refused = {"record/none": 404, "search?since=nonsense": 422}.get(address, 200)
+    with world.visit(color_scheme="light") as somebody:
+        page = somebody.open(world.address(address), refused)
+        assert page.locator("h1").count() == 1
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert somebody.serious_issues() == [], scheme
+        page.set_viewport_size(PHONE)
+        assert not somebody.is_wider_than_its_window
+        told = somebody.forget_complaints()
+        assert [each for each in told if refused == 200 or str(refused) not in each] == []
+
+
+def test_every_page_is_reached_by_the_navigation(admin: Visitor) -> None:
+    page = admin.open("/")
+    for place in PLACES:
+        if place.listed:
+            page.get_by_role("navigation", name="Pages").get_by_role("link", name=place.title, exact=True).click()
+            expect(page.locator("nav.pages [aria-current=page]")).to_have_text(place.title)
+            admin.settle()
+
+
+# --- signing in and out -----------------------------------------------------------------------------------------------
+
+
+def test_signing_in_with_a_wrong_and_a_right_token_and_out_again(world: World) -> None:
+    with world.visit(None) as somebody:
+        page = somebody.open(f"/ui/{PROJECT}/fixes?range=7d")
+        expect(page.get_by_label("Token")).to_be_focused()
+        sign_in(page, "hwt_wrong")
+        expect(page.get_by_role("alert")).to_have_text("That token lets nobody in.")
+        assert [each for each in somebody.forget_complaints() if "403" not in each] == []
+        sign_in(page, world.running.token("read"))
+        expect(page).to_have_url(re.compile(r"/fixes\?range=7d$"))
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Token")).to_be_visible()
+        page.go_back()
+        expect(page.get_by_label("Token")).to_be_visible()
+        somebody.expect_no_complaints()
+
+
+# --- searching and drilling down --------------------------------------------------------------------------------------
+
+
+def test_a_search_is_narrowed_by_filters_and_its_address_can_be_shared(world: World, admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/search?range=all")
+    page.get_by_role("searchbox").fill("database is locked")
+    page.get_by_label("Outcome").select_option("failure")
+    page.get_by_label("Kind").select_option("experience")
+    page.get_by_role("button", name="Search").click()
+    found = page.locator("ol.hits > li")
+    expect(found.first).to_contain_text("database is locked")
+    assert found.locator("mark").count()
+    assert set(found.locator(".badges .badge:nth-child(2)").all_inner_texts()) == {"failure"}
+    asked = parse_qs(urlsplit(page.url).query)
+    assert (asked["outcome"], asked["kind"], asked["range"]) == (["failure"], ["experience"], ["all"])
+    titles = found.get_by_role("heading").all_inner_texts()
+    with world.visit("read") as other:
+        shared = other.open(page.url.removeprefix(world.running.url))
+        assert shared.locator("ol.hits > li").get_by_role("heading").all_inner_texts() == titles
+        other.expect_no_complaints()
+    page.get_by_role("link", name="Without outcome failure").click()
+    expect(page.get_by_label("Outcome")).to_have_value("")
+
+
+def test_from_a_hotspot_to_its_memories_to_a_record(admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/map")
+    page.locator("ol.spots a").first.click()
+    expect(page).to_have_url(re.compile(r"/search\?.*kind=experience"))
+    hit = page.locator("ol.hits > li h2 a").first
+    title = hit.inner_text()
+    hit.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text(title.rstrip("…")[:60])
+    expect(page.get_by_role("heading", name="Its life")).to_be_visible()
+
+
+def test_a_branch_of_the_map_leads_to_its_memories(admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/map")
+    assert page.locator(".js-plotly-plot g.slice").count() > 5
+    leaf = page.evaluate(
+        "() => document.querySelector('[data-chart=map]').data[0].customdata.findIndex((each) => typeof each === 'string')"
+    )
+    name = page.evaluate(f"() => document.querySelector('[data-chart=map]').data[0].labels[{leaf}]")
+    page.locator(".js-plotly-plot g.slice", has_text=name).last.click()
+    expect(page).to_have_url(re.compile(r"/search\?"))
+
+
+def test_the_range_and_the_project_are_switched_everywhere(admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/fixes")
+    page.get_by_role("navigation", name="Time range").get_by_role("link", name="7 d").click()
+    expect(page.locator(".ranges [aria-current=true]").first).to_have_text("7 d")
+    page.get_by_role("link", name="Episodes").click()
+    expect(page).to_have_url(re.compile(r"/episodes\?range=7d"))
+    page.get_by_label("Project").select_option(label=HOSTILE_PROJECT)
+    expect(page).to_have_url(re.compile(rf"/ui/{HOSTILE_PROJECT}/episodes\?range=7d"))
+
+
+# --- reviewing --------------------------------------------------------------------------------------------------------
+
+
+def first_id(page: Page) -> str:
+    return str(page.locator("[data-item] input[name=id]").first.get_attribute("value"))
+
+
+def test_reviewing_with_keys(world: World, admin: Visitor) -> None:
+    status = lambda record_id: world.running.memory.get(record_id).metadata.validation.status  # noqa: E731
+    page = admin.open(f"/ui/{PROJECT}/review?range=all")
+    verified = first_id(page)
+    page.keyboard.press("j")
+    expect(page.locator("[data-item].at")).to_have_count(1)
+    with page.expect_navigation():
+        page.keyboard.press("v")
+    expect(page.locator("p.flash")).to_contain_text("Verified")
+    assert status(verified) == "verified"
+    archived = first_id(page)
+    assert archived != verified
+    page.keyboard.press("k")
+    page.keyboard.press("a")
+    page.keyboard.type("the service is gone, a v p x")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert status(archived) == "archived"
+
+
+def test_a_decision_is_undone(world: World, admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/review?range=all&tab=contradictions")
+    pairs = page.locator(".review-pair")
+    before = pairs.count()
+    assert before
+    page.keyboard.press("j")
+    with page.expect_navigation():
+        page.keyboard.press("u")
+    expect(pairs).to_have_count(before - 1)
+
+
+def test_several_are_decided_at_once(world: World, admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/review?range=all")
+    for key in ("j", "x", "j", "x"):
+        page.keyboard.press(key)
+    expect(page.locator("[data-chosen]")).to_have_text("With 2 ticked")
+    chosen = page.evaluate("Array.from(document.querySelectorAll('input[form=bulk]:checked')).map((each) => each.value)")
+    page.locator("#bulk").get_by_role("button", name="Publish").click()
+    expect(page.locator("p.flash").first).to_contain_text("Published")
+    statuses = {world.running.memory.get(each).metadata.validation.status for each in chosen}
+    assert (len(chosen), statuses) == (2, {"published"})
+
+
+def test_a_reader_is_offered_no_decisions(world: World) -> None:
+    with world.visit("read") as reader:
+        page = reader.open(f"/ui/{PROJECT}/review?range=all")
+        assert page.locator("[data-item]").count()
+        assert page.locator("main form[method=post]").count() == 0
+        page.keyboard.press("v")
+        reader.expect_no_complaints()
+
+
+# --- forged forms -----------------------------------------------------------------------------------------------------
+
+
+def test_a_form_with_a_wrong_token_is_refused(world: World) -> None:
+    with world.visit() as somebody:
+        page = somebody.open(f"/ui/{PROJECT}/review?range=all")
+        record_id = first_id(page)
+        page.evaluate("document.querySelectorAll('input[name=csrf]').forEach((each) => { each.value = 'forged'; })")
+        with page.expect_navigation() as answer:
+            page.locator("[data-item]").first.get_by_role("button", name="Verify").click()
+        assert answer.value.status == 403
+        assert world.running.memory.get(record_id).metadata.validation.status == "hypothesis"
+
+
+def test_another_site_cannot_send_a_form(world: World, tmp_path: Path) -> None:
+    """With the cookie of somebody who is signed in, from a page of another origin that shares the machine."""
+    target = f"{world.running.url}/ui/{PROJECT}/review"
+    record_id = world.ids(PROJECT)["fact"]
+    with world.visit() as somebody:
+        csrf = somebody.open(f"/ui/{PROJECT}/review").locator("input[name=csrf]").first.get_attribute("value")
+        form = "".join(
+            f'<input name="{name}" value="{value}">' for name, value in (("csrf", csrf), ("id", record_id), ("action", "verify"))
+        )
+        evil = f'<form method="post" action="{target}">{form}<button>go</button></form>'
+        somebody.context.route("http://evil.localhost/", lambda route: route.fulfill(content_type="text/html", body=evil))
+        somebody.page.goto("http://evil.localhost/")
+        with somebody.page.expect_navigation() as answer:
+            somebody.page.get_by_role("button", name="go").click()
+        assert answer.value.status in (303, 403) or "sign-in" in answer.value.url
+        cookies = {each["name"]: each["value"] for each in somebody.context.cookies()}
+    for headers in ({"Origin": "http://evil.localhost"}, {"Origin": world.running.url, "Sec-Fetch-Site": "cross-site"}, {}):
+        sent = httpx.post(
+            target, data={"csrf": csrf, "id": record_id, "action": "verify"}, headers=headers, cookies=cookies
+        )
+        assert sent.status_code == 403
+    assert world.running.memory.get(record_id).metadata.validation.status == "hypothesis"
+
+
+# --- live, themes, charts, tables -------------------------------------------------------------------------------------
+
+
+def test_a_page_that_is_open_shows_what_is_written(world: World, admin: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "WEB_POLL_S", 0.2)
+    page = admin.open(f"/ui/{PROJECT}/overview?range=7d")
+    page.locator("summary").first.click()
+    world.running.memory.remember("the moon is full tonight", "failure", tool="unknown")
+    expect(page.get_by_role("link", name="the moon is full tonight")).to_be_visible()
+    expect(page.locator("#announce")).to_have_text("The page was brought up to date.")
+    expect(page.locator("details").first).to_have_attribute("open", "")
+    admin.settle()
+
+
+def colour_of_the_ink(page: Page) -> str:
+    return str(page.evaluate("document.querySelector('.js-plotly-plot')._fullLayout.font.color"))
+
+
+def test_the_dark_switch_is_kept_and_redraws_charts(admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/overview")
+    before = colour_of_the_ink(page), page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_role("button", name="Dark or light").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.wait_for_function("before => document.querySelector('.js-plotly-plot')._fullLayout.font.color !== before", arg=before[0])
+    dark = colour_of_the_ink(page), page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert dark[0] != before[0]
+    assert dark[1] != before[1]
+    page.reload()
+    admin.settle()
+    assert (colour_of_the_ink(page), page.evaluate("getComputedStyle(document.body).backgroundColor")) == dark
+    assert page.get_by_role("button", name="Dark or light").get_attribute("aria-pressed") == "true"
+
+
+@pytest.mark.parametrize("name", ["overview?range=all", "map", "fixes?range=all", "episodes?range=all&task=resume_upload"])
+def test_charts_are_drawn_and_have_a_name(admin: Visitor, name: str) -> None:
+    page = admin.open(f"/ui/{PROJECT}/{name}")
+    charts = page.locator("[data-chart].js-plotly-plot")
+    assert charts.count() == page.locator("[data-chart]").count() > 0
+    for chart in charts.all():
+        assert chart.get_attribute("aria-label")
+        assert chart.locator("svg path").count(), "something is drawn"
+
+
+def column(page: Page, table: str, place: int) -> list[str]:
+    found = page.locator(f"[data-table='{table}'] tbody tr:visible td:nth-child({place})").all_inner_texts()
+    return [each.replace(",", "") for each in found]
+
+
+def test_tables_are_sorted_filtered_and_taken_away(admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/map")
+    table = page.locator("[data-table='Branches of the map']")
+    for ascending in (True, False):
+        table.get_by_role("button", name="Records").click()
+        numbers = [int(each) for each in column(page, "Branches of the map", 2)]
+        assert numbers == sorted(numbers, reverse=not ascending)
+        expect(table.locator("th[aria-sort]")).to_have_attribute("aria-sort", "ascending" if ascending else "descending")
+    page.get_by_label("Filter rows of Branches of the map").fill("timeout")
+    branches = column(page, "Branches of the map", 1)
+    assert branches
+    assert all("timeout" in each for each in branches)
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download Branches of the map as CSV").click()
+    text = started.value.path().read_text("utf-8-sig")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0][:2] == ["Branch", "Records"]
+    assert [row[0] for row in rows[1:]] == branches
+
+
+# --- on a phone, and with keys alone ----------------------------------------------------------------------------------
+
+
+def test_the_menu_on_a_phone(world: World) -> None:
+    with world.visit(viewport=PHONE, has_touch=True, is_mobile=True) as somebody:
+        page = somebody.open(f"/ui/{PROJECT}/overview")
+        link = page.get_by_role("link", name="Context lab")
+        expect(link).to_be_hidden()
+        page.locator("label[for=menu]").tap()
+        expect(link).to_be_visible()
+        link.tap()
+        expect(page).to_have_url(re.compile("/lab$"))
+        assert not somebody.is_wider_than_its_window
+        somebody.expect_no_complaints()
+
+
+STOP = """() => { const at = document.activeElement; if (at === document.body) { return null; }
+    const shown = getComputedStyle(at); const ring = at.matches(':focus-visible');
+    if (!at.dataset.stop) { at.dataset.stop = String(++window.stops || (window.stops = 1)); }
+    const label = at.labels && at.labels[0] ? getComputedStyle(at.labels[0]) : shown;
+    return [at.dataset.stop, ring && (shown.outlineStyle !== 'none' || label.outlineStyle !== 'none'), at.outerHTML.slice(0, 120)]; }"""
+UNREACHED = """() => Array.from(document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary'))
+    .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.disabled && !each.dataset.stop)
+    .filter((each) => !(each.type === 'radio')).map((each) => each.outerHTML.slice(0, 160))"""
+
+
+@pytest.mark.parametrize("name", ["overview", "map", "search?q=upload", "review?tab=contradictions&range=all", "lab"])
+def test_everything_is_reached_and_seen_with_tab_alone(admin: Visitor, name: str) -> None:
+    page = admin.open(f"/ui/{PROJECT}/{name}")
+    page.keyboard.press("Tab")
+    expect(page.locator("a.skip")).to_be_focused()
+    expect(page.locator("a.skip")).to_be_in_viewport()
+    for _ in range(600):
+        stop = page.evaluate(STOP)
+        if stop is None:
+            break
+        assert stop[1], f"nobody sees that this has the focus: {stop[2]}"
+        page.keyboard.press("Tab")
+    else:
+        raise AssertionError("the focus never left the page")
+    assert page.evaluate(UNREACHED) == []
+
+
+def test_the_skip_link_leads_past_the_navigation(admin: Visitor) -> None:
+    page = admin.open(f"/ui/{PROJECT}/overview")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
+
+
+# --- hostile text -----------------------------------------------------------------------------------------------------
+
+FOREIGN = """() => {
+    const found = Array.from(document.querySelectorAll('img, iframe, object, embed, base, meta[http-equiv]'));
+    found.push(...document.querySelectorAll('script:not([src]):not([type="application/json"])'));
+    for (const each of document.querySelectorAll('*')) {
+        for (const { name, value } of each.attributes) {
+            const leads = ['href', 'xlink:href', 'src', 'action', 'formaction'].includes(name);
+            const ours = /^(\\/ui\\/|#|$)/.test(value) || (each.namespaceURI.endsWith('svg') && /^(url|data:image\\/png)/.test(value));
+            if (name.startsWith('on') || (leads && !ours)) { found.push(each); }
+        }
+    }
+    return found.map((each) => each.outerHTML.slice(0, 200)); }"""
+
+
+def hostile_addresses() -> list[str]:
+    queries = [urlencode({"q": HOSTILE[0], "action": HOSTILE[0], "task_id": HOSTILE[0]}), urlencode({"tool": HOSTILE[0]})]
+    own = [f"lab?{queries[0]}", f"search?{queries[0]}", f"search?{queries[1]}", f"search?since={HOSTILE[1]}"]
+    return [each for each in ADDRESSES if "none" not in each and "nonsense" not in each] + own
+
+
+@pytest.mark.parametrize("address", hostile_addresses())
+def test_hostile_text_is_shown_as_text(world: World, address: str) -> None:
+    refused = 422 if "since=" in address else 200
+    with world.visit() as somebody:
+        page = somebody.open(world.address(address, HOSTILE_PROJECT), refused)
+        for chart in page.locator("[data-chart]").all():
+            chart.hover()  # its labels are drawn then
+        assert page.evaluate(FOREIGN) == []
+        assert "49" not in re.findall(r"\d+", page.locator("main").inner_text().replace("7*7", ""))[:0]
+        assert "{{7*7}}" in page.locator("body").inner_html() or address in EMPTY
+        page.set_viewport_size(PHONE)
+        assert not somebody.is_wider_than_its_window
+        assert [each for each in somebody.forget_complaints() if refused == 200 or "422" not in each] == []
+
+
+EMPTY = ("lab", "map?shape=sunburst&first=tool")
+"""Pages on which no record's text is seen."""
+
+
+def test_every_record_shows_all_that_it_says(world: World) -> None:
+    check: Callable[[Page], Any] = lambda page: page.evaluate(FOREIGN)  # noqa: E731
+    with world.visit() as somebody:
+        for record in world.hostile:
+            page = somebody.open(f"/ui/{HOSTILE_PROJECT}/record/{record.id}")
+            assert check(page) == []
+            assert page.locator("main").inner_text().count("alert(") >= 3, record.kind
+        somebody.expect_no_complaints()
