@@ -126,11 +126,10 @@ def _outcome_in(name: str) -> str:
 
 
 def _figure(places: list[Place], shape: str, request: Request) -> charts.Figure:
-    ids = ["/".join(place.parts) or "/" for place in places]
     trace: dict[str, Any] = {
         "type": shape,
-        "ids": ids,
-        "parents": ["/".join(place.parts[:-1]) or "/" if place.parts else "" for place in places],
+        "ids": ["/" + "/".join(place.parts) for place in places],
+        "parents": ["/" + "/".join(place.parts[:-1]) if place.parts else "" for place in places],
         "labels": [charts.label(place.name) for place in places],
         "values": [place.branch.count for place in places],
         "text": ["nothing judged" if place.success is None else f"{place.success:.0%} success" for place in places],
@@ -145,4 +144,4 @@ def _figure(places: list[Place], shape: str, request: Request) -> charts.Figure:
         trace |= {"tiling": {"pad": 3}, "pathbar": {"visible": True, "thickness": 26}}
     else:
         trace |= {"insidetextorientation": "auto", "leaf": {"opacity": 1}}
-    return charts.figure([trace], margin={"l": 0, "r": 0, "t": 2, "b": 6})
+    return charts.figure([trace], margin={"l": 0, "r": 0, "t": 30 if shape == "treemap" else 6, "b": 6})

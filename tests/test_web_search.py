@@ -1,0 +1,405 @@
+"""The map, the search and a record's page: what they show, where they lead, and that nothing in a memory acts on them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.memory import Memory
+from hardwon.model import AnyRecord
+from hardwon.recall.terms import index_text, matches, query_terms
+from hardwon.recall.topology import FolderCount, topology_of
+from hardwon.serve.web import map_page
+from hardwon.serve.web.pages import Request
+from hardwon.serve.web.search_page import moment
+from hardwon.serve.web.sessions import Sessions
+from hardwon.serve.web.snippets import marked, snippet
+from serving import PROJECT, Served, served
+from test_web import HOSTILE, HOSTILE_NAME, signed_in
+
+MAP, SEARCH, RECORD = (f"/ui/{PROJECT}/{page}" for page in ("map", "search", "record"))
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A memory with something of every kind, which no test here changes."""
+    with served(tmp_path_factory.mktemp("search")) as found:
+        fill(found.memory)
+        yield found
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path) as found:
+        yield found
+
+
+def fill(memory: Memory) -> None:
+    for number in range(3):
+        memory.remember(
+            f"parser loops on the empty line {number}", "failure", tool="code_interpreter", error_type="logic", tags=["parsing"]
+        )
+    memory.remember(
+        "upload timed out", "failure", tool="code_interpreter", error_type="timeout", related_files=["src/up[1].py"]
+    )
+    memory.remember("parser rewritten with a table", "success", tool="code_interpreter", task_type="refactor", author="maria")
+    memory.remember("read the manual first", "learning", insight_type="preference")
+    memory.record_fact("The parser is in src/parser.py.", "observation", confidence=0.8)
+    memory.record_trajectory("make it parse", [{"action": "pytest -x", "observation": "1 failed", "reward": -0.5}], 0.2)
+    card = {"mistake_type": "haste", "lesson": "Read first.", "evidence": "it was in the manual"}
+    memory.record_episode("parse", 0.9, steps=7, mistakes=["hurried"], successes=["tested"], mistake_cards=[card])
+    issue = {"model": "gpt-4", "issue_type": "TIMEOUT", "description": "too slow", "error_output": "TimeoutError: 30 s"}
+    memory.record_fix(issue, True, True, fix_commands=["rm -rf build", "make"], analysis="stale build", fixer_type="claude")
+
+
+def page(running: Served, address: str, status: int = 200) -> str:
+    answer = signed_in(running, "read").http.get(address)
+    assert answer.status_code == status, answer.text
+    return answer.text
+
+
+def text_of(html: str) -> str:
+    bare = re.sub(r"<script.*?</script>", " ", html, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", bare)).split())
+
+
+def one(memory: Memory, **filters: str) -> AnyRecord:
+    return next(memory.browse(1, **filters))
+
+
+# --- the map ----------------------------------------------------------------------------------------------------------
+
+
+def figure_in(html: str) -> dict[str, list[object]]:
+    found = re.search(r'<script type="application/json" id="map">(.*?)</script>', html, re.DOTALL)
+    assert found
+    trace: dict[str, list[object]] = json.loads(found[1])["data"][0]
+    return trace
+
+
+def test_the_map_draws_branches_by_size_and_success(running: Served) -> None:
+    trace = figure_in(page(running, MAP))
+    assert trace["type"] == "treemap"
+    size = dict(zip(trace["ids"], trace["values"], strict=True))
+    assert size["/"] == 6
+    assert size["/outcome=failure/tool=code_interpreter/error_type=logic"] == 3
+    heat = dict(zip(trace["ids"], trace["marker"]["colors"], strict=True))  # type: ignore[call-overload]
+    assert (heat["/"], heat["/outcome=failure"], heat["/outcome=success"]) == ("$heat2", "$heat1", "$heat5")
+    assert heat["/outcome=learning"] == "$heat0"
+    parents = set(trace["parents"]) - {""}
+    assert parents <= set(trace["ids"])
+
+
+def test_with_the_tool_first_each_tool_has_its_success(running: Served) -> None:
+    html = page(running, f"{MAP}?shape=sunburst&first=tool")
+    trace = figure_in(html)
+    assert trace["type"] == "sunburst"
+    said = dict(zip(trace["ids"], trace["text"], strict=True))
+    assert said["/tool=code_interpreter"] == "20% success"
+    assert said["/outcome=learning"] == "nothing judged"
+    assert 'aria-current="true">Tool first' in html
+
+
+def test_branches_and_hotspots_lead_to_their_memories(running: Served) -> None:
+    html = page(running, MAP)
+    address = f"{SEARCH}?range=all&kind=experience&outcome=failure&tool=code_interpreter&key=error_type%3Dlogic"
+    assert html.count(f'href="{address.replace("&", "&amp;")}"') == 2  # among the hotspots, and in the table
+    trace = figure_in(html)
+    led = dict(zip(trace["ids"], trace["customdata"], strict=True))
+    assert led["/outcome=failure/tool=code_interpreter/error_type=logic"] == address
+    assert led["/outcome=failure"] is None  # a click looks closer
+    found = page(running, address)
+    assert found.count('class="card hit"') == 3
+    assert "parser loops on the empty line 2" in text_of(found)
+
+
+def test_a_map_of_a_tree_is_bounded_and_leads_nowhere_where_no_filter_tells() -> None:
+    rows = [FolderCount(f"outcome=failure/mine=v{number}", 1, 9) for number in range(3 * limits.WEB_MAP_BRANCHES_MAX)]
+    rows += [FolderCount("_intake/no_match", 4, 9), FolderCount(f"outcome=failure/mine={HOSTILE_NAME}", 2, 9)]
+    places = list(map_page._places(topology_of(rows, "brain")))
+    assert len(places) == limits.WEB_MAP_BRANCHES_MAX
+    assert places[0].success == 0
+    intake = next(place for place in places if place.parts == ("_intake",))
+    assert intake.success is None
+    request = Request(PROJECT, "map", "", {}, Sessions().begin(None))
+    assert map_page.behind(request, intake.parts) == ""
+    assert map_page.behind(request, ("outcome=failure", f"mine={HOSTILE_NAME}")) == ""
+    assert map_page.behind(request, ("outcome=failure", "mine=x~0123abcd")) == ""
+    assert map_page.behind(request, ("outcome=mine", "tool=x")).endswith("?range=all&kind=experience&key=outcome%3Dmine&tool=x")
+    trace = map_page._figure(places, "treemap", request)["data"][0]
+    assert not any("<" in label for label in trace["labels"])
+
+
+def test_an_empty_map_tells_how_to_begin(empty: Served) -> None:
+    html = page(empty, MAP)
+    assert "hardwon remember" in html
+    assert "data-chart" not in html
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_recall_s_own_with_scores_and_marks(running: Served) -> None:
+    html = page(running, f"{SEARCH}?q=Parser+loops&k=3")
+    hits = running.memory.recall("Parser loops", 3)
+    ids = re.findall(rf'<h2><a href="{RECORD}/([0-9a-f-]+)', html)
+    assert ids == [hit.record.id for hit in hits]
+    assert "<mark>parser</mark> <mark>loops</mark> on the empty line" in html
+    assert f"<strong>{hits[0].score:.2f}</strong>" in html
+    for part, value in hits[0].why.items():
+        assert f"{part} {value:+.2f}" in text_of(html)
+    assert html.count('class="bar" aria-hidden="true"') == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "titles"),
+    [
+        ("kind=fact", ["The parser is in src/parser.py."]),
+        ("outcome=learning", ["read the manual first"]),
+        ("author=maria&tool=code_interpreter", ["parser rewritten with a table"]),
+        ("task_id=parse", ["parse (score 0.9)"]),
+        ("model=gpt-4&issue_type=TIMEOUT", ["gpt-4 TIMEOUT: too slow"]),
+        ("key=error_type%3Dtimeout", ["upload timed out"]),
+        ("path=src/up*", ["upload timed out"]),
+        ("q=parser&author=maria", ["parser rewritten with a table"]),
+        ("q=parser&tag=parsing&k=1", ["parser loops on the empty line 2"]),
+        ("status=archived", []),
+        ("until=2020-01-01", []),
+        ("q=parser&as_of=2020-01-01T00:00", []),
+    ],
+)
+def test_every_filter_narrows(running: Served, query: str, titles: list[str]) -> None:
+    html = page(running, f"{SEARCH}?{query}")
+    found = [text_of(title) for title in re.findall(r'<li class="card hit">\s*<h2>(.*?)</h2>', html, re.DOTALL)]
+    assert found == titles
+    assert ("Nothing here answers that." in html) == (not titles)
+
+
+def test_filters_stay_in_the_form_and_can_be_taken_out_one_by_one(running: Served) -> None:
+    html = page(running, f"{SEARCH}?q=parser&kind=experience&author=maria&since=2020-01-01&range=90d")
+    assert "<option selected>experience</option>" in html
+    assert 'name="author" value="maria"' in html
+    assert 'name="since" value="2020-01-01"' in html
+    assert '<input type="hidden" name="range" value="90d">' in html
+    without = re.findall(r'class="chip" href="([^"]+)"', html)
+    assert f"{SEARCH}?range=90d&amp;q=parser&amp;kind=experience&amp;since=2020-01-01" in without
+
+
+def test_the_range_holds_unless_a_time_is_given(empty: Served) -> None:
+    old = datetime.now(UTC) - timedelta(days=20)
+    with Memory(Path(empty.memory.location), PROJECT, checkout=False, clock=lambda: old) as then:
+        then.remember("long ago", "failure", tool="unknown")
+    assert "long ago" not in page(empty, f"{SEARCH}?range=7d")
+    assert "Look at all time" in page(empty, f"{SEARCH}?range=7d&q=ago")
+    assert "long ago" in page(empty, f"{SEARCH}?range=7d&since={old:%Y-%m-%d}&until={old:%Y-%m-%d}")
+    assert "long <mark>ago</mark>" in page(empty, f"{SEARCH}?range=30d&q=ago")
+
+
+def test_browsing_goes_on_page_by_page(running: Served) -> None:
+    seen: list[str] = []
+    address: str | None = f"{SEARCH}?k=4"
+    while address:
+        html = page(running, address)
+        seen += re.findall(rf'<h2><a href="{RECORD}/([0-9a-f-]+)', html)
+        following = re.search(r'rel="next" href="([^"]+)"', html)
+        address = unescape(following[1]) if following else None
+    assert seen == [record.id for record in running.memory.browse()]
+    assert len(seen) == 10
+
+
+@pytest.mark.parametrize("query", ["kind=wish", "q=x&since=yesterday", "cursor=none", "key=alone", "q=x&as_of=then"])
+def test_what_cannot_be_asked_is_told_beside_the_form(running: Served, query: str) -> None:
+    html = page(running, f"{SEARCH}?{query}", 422)
+    assert "is not allowed; allowed:" in html
+    assert '<form method="get"' in html
+
+
+def test_an_empty_memory_has_nothing_to_find(empty: Served) -> None:
+    assert "There is nothing to find yet" in page(empty, f"{SEARCH}?q=anything")
+
+
+def test_times_of_forms() -> None:
+    assert moment("2026-11-01") == "2026-11-01T00:00:00+00:00"
+    assert moment("2026-11-01", last=True) == "2026-11-02T00:00:00+00:00"
+    assert moment("2026-11-01T10:00") == "2026-11-01T10:00Z"
+    assert moment("2026-11-01T10:00+02:00") == "2026-11-01T10:00+02:00"
+    assert moment("9999-12-31", last=True) == "9999-12-31"
+    assert moment("2026-02-30") == "2026-02-30"
+
+
+# --- what is marked ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "found"),
+    [
+        ("see src/auth/login.py: getUserName", "login", ["login"]),
+        ("see src/auth/login.py: getUserName", "src/auth/login.py", ["src/auth/login.py"]),
+        ("see src/auth/login.py: getUserName", "username name", ["Name"]),
+        ("error (#4711), E0382", "4711 e0382", ["4711", "E0382"]),
+        ("the cat", "the", ["the"]),
+        ("ﬁle Größe x", "file größe", ["ﬁle", "Größe"]),
+        ("a <b> & c++ 'quoted'", "c++ quoted", ["c++", "quoted"]),
+        ("nothing", "else", []),
+    ],
+)
+def test_marks_are_what_the_search_finds_by(text: str, query: str, found: list[str]) -> None:
+    terms = frozenset(query_terms(query))
+    pieces = marked(text, terms)
+    assert [piece.text for piece in pieces if piece.marked] == found
+    assert "".join(piece.text for piece in pieces) == text
+    assert bool(found) == bool(terms & set(index_text(text).split()))
+
+
+def test_a_word_that_is_too_long_to_be_a_term_is_marked_as_a_whole() -> None:
+    long = "x" * (limits.TERM_CHARS_MAX + 30)
+    assert [match[:2] for match in matches(f"a {long} b", query_terms(long))] == [(2, 2 + len(long))]
+
+
+def test_a_snippet_is_about_the_most_words_and_bounded() -> None:
+    text = "one " + "filler " * 200 + "one two three " + "filler " * 10_000
+    pieces = snippet(text, frozenset(["one", "two", "three"]))
+    assert [piece.text for piece in pieces if piece.marked] == ["one", "two", "three"]
+    assert pieces[0].text == pieces[-1].text[::-1] == "… "
+    for given in (text, "x" * 50_000, "", "short"):
+        assert len("".join(piece.text for piece in snippet(given, frozenset(["none"])))) <= limits.WEB_SNIPPET_CHARS + 4
+
+
+# --- one record -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("experience", ["read the manual first", "Insight_type preference", "learning"]),
+        ("fact", ["The parser is in src/parser.py.", "Fact type observation", "Confidence 0.8"]),
+        ("trajectory", ["make it parse", "1 step", "pytest -x", "1 failed", "reward -0.5", "Final reward 0.2"]),
+        ("episode", ["Score 0.9", "Steps 7", "hurried", "tested", "haste", "Read first.", "it was in the manual"]),
+        ("fix", ["too slow", "TimeoutError: 30 s", "stale build", "rm -rf build", "make", "Applied yes", "Verified yes"]),
+    ],
+)
+def test_a_record_s_page_tells_everything(running: Served, kind: str, said: list[str]) -> None:
+    filters = {"outcome": "learning"} if kind == "experience" else {}
+    record = one(running.memory, kind=kind, **filters)
+    html = page(running, f"{RECORD}/{record.id}")
+    told = text_of(html.replace("</dt><dd>", " ").replace("<", " <"))
+    for words in said:
+        assert words.lower() in told.lower()
+    for words in (record.id, record.metadata.source.author, "created", "hypothesis"):
+        assert words in told
+    raw = re.search(r"<summary>The record as JSON</summary><pre[^>]*>(.*?)</pre>", html, re.DOTALL)
+    assert raw
+    assert json.loads(unescape(raw[1]))["id"] == record.id
+
+
+def test_its_json_is_a_file(running: Served) -> None:
+    record = one(running.memory, kind="fix")
+    answer = signed_in(running, "read").http.get(f"{RECORD}/{record.id}?format=json")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["content-disposition"] == f'attachment; filename="fix-{record.id}.json"'
+    assert answer.json() == json.loads(record.model_dump_json(exclude_none=True))
+
+
+def test_files_lead_to_what_else_is_about_them(running: Served) -> None:
+    html = page(running, f"{RECORD}/{one(running.memory, path='src/up*').id}")
+    leads = re.search(r'href="([^"]+)">src/up\[1\]\.py</a>', html)
+    assert leads
+    assert page(running, unescape(leads[1])).count('class="card hit"') == 1
+
+
+def test_status_credits_links_and_life(empty: Served) -> None:
+    memory = empty.memory
+    old, new = (memory.remember(text, "failure", tool="unknown") for text in ("it is broken", "it is still broken"))
+    memory.credit([old.id], True, by="ci")
+    memory.verify(old.id, "human_approval", verification_id="review 12")
+    memory.supersede(old.id, new.id, "the newer one tells more", by="maria")
+    told = text_of(page(empty, f"{RECORD}/{old.id}").replace("<", " <"))
+    assert "Helped 1 Did not help 0" in told
+    for words in ("credited", "It helped.", "human approval", "review 12", "superseded", "the newer one tells more", "maria"):
+        assert words in told
+    assert "replaced by experience it is still broken" in told
+    assert "replaces experience it is broken" in text_of(page(empty, f"{RECORD}/{new.id}").replace("<", " <"))
+
+
+def test_unknown_and_forgotten_records_have_a_page_that_says_so(empty: Served) -> None:
+    for item in ("00000000-0000-4000-8000-000000000000", "nonsense", "%3Cb%3E"):
+        html = page(empty, f"{RECORD}/{item}", 404)
+        assert "has no record" in html
+        assert "<b>" not in html
+    gone = empty.memory.remember("a secret plan", "failure", tool="unknown")
+    empty.memory.forget([gone.id], by="maria")
+    html = page(empty, f"{RECORD}/{gone.id}", 404)
+    assert "forgotten" in html
+    assert "secret plan" not in html
+    assert page(empty, RECORD, 404)
+
+
+# --- what is in a memory is text --------------------------------------------------------------------------------------
+
+
+def fill_with_hostile(memory: Memory) -> None:
+    everywhere = {
+        "author": HOSTILE_NAME,
+        "tags": [HOSTILE_NAME],
+        "related_files": [{"path": HOSTILE_NAME, "hash": HOSTILE_NAME}],
+    }
+    memory.remember(HOSTILE, "failure", tool="unknown", own=HOSTILE, **everywhere)
+    memory.record_fact(HOSTILE, "error", entities={"files": [HOSTILE_NAME], "libraries": [HOSTILE_NAME]}, author=HOSTILE_NAME)
+    memory.record_trajectory(HOSTILE, [{"action": HOSTILE, "observation": HOSTILE, "reward": 0.1}], 0.9)
+    card = {"mistake_type": HOSTILE_NAME, "lesson": HOSTILE, "evidence": HOSTILE, "bad_decision": HOSTILE}
+    memory.record_episode(HOSTILE_NAME, 0.9, mistakes=[HOSTILE], successes=[HOSTILE], mistake_cards=[card])
+    issue = {"model": HOSTILE_NAME, "issue_type": HOSTILE_NAME, "description": HOSTILE, "error_output": HOSTILE, "own": HOSTILE}
+    more = {"notes": HOSTILE, "system_info": {HOSTILE_NAME: HOSTILE}, "fixer_type": HOSTILE_NAME}
+    memory.record_fix(issue, True, False, fix_commands=[HOSTILE], analysis=HOSTILE, **more)
+
+
+def test_hostile_text_is_text_everywhere(empty: Served) -> None:
+    fill_with_hostile(empty.memory)
+    records = list(empty.memory.browse())
+    empty.memory.archive(records[0].id, HOSTILE, by=HOSTILE_NAME)
+    addresses = [SEARCH, f"{SEARCH}?q=script+alert", f"{SEARCH}?q={HOSTILE_ENCODED}&tag={HOSTILE_ENCODED}", MAP]
+    addresses += [f"{RECORD}/{record.id}" for record in records]
+    assert len(records) == 5
+    browser = signed_in(empty)
+    for address in addresses:
+        html = browser.http.get(address).text
+        for never in ("<script>alert", "<img", 'onerror=alert(2)>"', "49", "\u202e", "\x07", "\u2028"):
+            assert never not in re.sub(r'id="map">.*?</script>', "", html, flags=re.DOTALL).replace("0149", ""), (
+                address,
+                never,
+            )
+    assert "&lt;/<mark>script</mark>&gt;&lt;<mark>script</mark>&gt;<mark>alert</mark>(1)" in browser.http.get(addresses[1]).text
+
+
+HOSTILE_ENCODED = "%3C/script%3E%3Cscript%3Ealert(1)%3C/script%3E%22%3E%3Cimg%20src=x%3E"
+
+
+def test_pages_to_read_take_no_form(running: Served) -> None:
+    browser = signed_in(running)
+    for address in (MAP, SEARCH, f"{RECORD}/{one(running.memory).id}"):
+        assert browser.post(address, csrf=browser.csrf()).status_code == 405
+
+
+# --- the filter by an experience's key --------------------------------------------------------------------------------
+
+
+def test_a_key_with_its_value_narrows_and_is_checked(empty: Served) -> None:
+    memory = empty.memory
+    mine = memory.remember("tall", "failure", tool="unknown", height=3, **{'a"b': "c=d"})
+    memory.remember("small", "failure", tool="unknown", height=30)
+    memory.record_fact("The height is 3 m.", "observation")
+    for pair in ("height=3", 'a"b=c=d'):
+        assert [record.id for record in memory.browse(key=pair)] == [mine.id]
+        assert [hit.record.id for hit in memory.recall("tall small height", key=pair)] == [mine.id]
+    assert not list(memory.browse(key="height=4"))
+    for wrong in ("height", "=3", "height="):
+        with pytest.raises(InvalidInputError, match="error_type=runtime"):
+            memory.page(key=wrong)
