@@ -285,7 +285,8 @@ def test_another_site_cannot_send_a_form(world: World, tmp_path: Path) -> None:
     with world.visit() as somebody:
         csrf = somebody.open(f"/ui/{PROJECT}/review").locator("input[name=csrf]").first.get_attribute("value")
         form = "".join(
-            f'<input name="{name}" value="{value}">' for name, value in (("csrf", csrf), ("id", record_id), ("action", "verify"))
+            f'<input name="{name}" value="{value}">'
+            for name, value in (("csrf", csrf), ("id", record_id), ("action", "verify"))
         )
         evil = f'<form method="post" action="{target}">{form}<button>go</button></form>'
         somebody.context.route("http://evil.localhost/", lambda route: route.fulfill(content_type="text/html", body=evil))
@@ -295,9 +296,7 @@ def test_another_site_cannot_send_a_form(world: World, tmp_path: Path) -> None:
         assert answer.value.status in (303, 403) or "sign-in" in answer.value.url
         cookies = {each["name"]: each["value"] for each in somebody.context.cookies()}
     for headers in ({"Origin": "http://evil.localhost"}, {"Origin": world.running.url, "Sec-Fetch-Site": "cross-site"}, {}):
-        sent = httpx.post(
-            target, data={"csrf": csrf, "id": record_id, "action": "verify"}, headers=headers, cookies=cookies
-        )
+        sent = httpx.post(target, data={"csrf": csrf, "id": record_id, "action": "verify"}, headers=headers, cookies=cookies)
         assert sent.status_code == 403
     assert world.running.memory.get(record_id).metadata.validation.status == "hypothesis"
 
@@ -325,7 +324,9 @@ def test_the_dark_switch_is_kept_and_redraws_charts(admin: Visitor) -> None:
     before = colour_of_the_ink(page), page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.get_by_role("button", name="Dark or light").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    page.wait_for_function("before => document.querySelector('.js-plotly-plot')._fullLayout.font.color !== before", arg=before[0])
+    page.wait_for_function(
+        "before => document.querySelector('.js-plotly-plot')._fullLayout.font.color !== before", arg=before[0]
+    )
     dark = colour_of_the_ink(page), page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert dark[0] != before[0]
     assert dark[1] != before[1]

@@ -461,6 +461,12 @@ def test_a_name_that_looks_like_a_colour_stays_a_name() -> None:
     assert charts.label("5 $ <b>") == "5 $ &lt;b&gt;"
 
 
+def test_names_on_an_axis_leave_room_for_the_chart_and_stay_apart() -> None:
+    axis = charts.names_axis(["a" * 40 + "1", "a" * 40 + "2", "2024-01-01"])
+    assert axis["tickvals"] == [0, 1, 2]
+    assert axis["ticktext"] == ["a" * 21 + "\u2026", "a" * 21 + "\u2026", "2024-01-01"]
+
+
 def test_addresses_keep_the_project_the_range_and_what_was_chosen(reader: Reader) -> None:
     some_episodes(reader.memory)
     some_fixes(reader.memory)

@@ -14,7 +14,7 @@ GOOD, BAD, WARN, INFO, ACCENT, QUIET = "$good", "$bad", "$warn", "$info", "$acce
 COLOURS: Final = (GOOD, BAD, WARN, INFO, ACCENT, QUIET)
 SERIES: Final = ("$series1", "$series2", "$series3", "$series4", "$series5", "$series6")
 """For series that are neither good nor bad."""
-
+_TICK_CHARS: Final = 22
 LEGEND_ABOVE: Final[Figure] = {
     "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
     "margin": {"l": 48, "r": 12, "t": 32, "b": 40},
@@ -26,6 +26,13 @@ def label(name: object) -> str:
     """A name as a chart shows it. Plotly reads some markup in texts; a name has none."""
     text = shortened(name, limits.WEB_CHART_LABEL_CHARS).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return f"&#36;{text[1:]}" if text.startswith("$") else text  # it names no colour
+
+
+def names_axis(names: Sequence[object]) -> dict[str, Any]:
+    """An axis of names, cut to what leaves room for the chart. Their places are numbers: two may look alike once they are cut,
+    or look like dates."""
+    shown = [label(shortened(name, _TICK_CHARS)) for name in names]
+    return {"type": "linear", "tickvals": list(range(len(shown))), "ticktext": shown, "zeroline": False}
 
 
 def thinned(points: Sequence[Any]) -> list[Any]:

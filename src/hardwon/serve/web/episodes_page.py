@@ -152,8 +152,7 @@ def _sides_figure(sides: list[Sides]) -> charts.Figure:
     ):
         marker = {"color": colour, "size": 11, "symbol": "circle" if colour == _WITH else "diamond"}
         data.append({"type": "scatter", "mode": "markers", "x": means, "y": places, "name": name, "marker": marker})
-    names = [charts.label(side.task_id) for side in sides]
-    axis = {"type": "linear", "tickvals": places, "ticktext": names, "range": [len(sides) - 0.5, -0.5], "zeroline": False}
+    axis = {**charts.names_axis([side.task_id for side in sides]), "range": [len(sides) - 0.5, -0.5]}
     x = {"range": [0, 1.02], "title": {"text": "mean score"}}
     return charts.figure(data, xaxis=x, yaxis=axis, hovermode="closest", **charts.LEGEND_ABOVE)
 

@@ -98,15 +98,6 @@ def _days_figure(buckets: list[FixDay]) -> charts.Figure:
     return charts.figure(data, barmode="overlay", xaxis={"type": "date"}, yaxis={"title": {"text": "fixes"}})
 
 
-def _ticks(names: Sequence[str]) -> dict[str, Any]:
-    """An axis of names. Their places are numbers: two names may look alike once they are cut, or look like dates."""
-    return {
-        "tickvals": list(range(len(names))),
-        "ticktext": [charts.label(name or NO_MODEL) for name in names],
-        "type": "linear",
-    }
-
-
 def _matrix_figure(request: Request, cells: Iterable[FixCell], models: list[str], types: list[str]) -> charts.Figure:
     """How likely the next fix is to succeed, as a colour; how often it was tried, as a number in it."""
     at = {(cell.model, cell.issue_type): cell for cell in cells}
@@ -128,14 +119,16 @@ def _matrix_figure(request: Request, cells: Iterable[FixCell], models: list[str]
         "zmax": 1,
         "xgap": 2,
         "ygap": 2,
-        "colorscale": [[0, charts.BAD], [0.5, "$plain-ground"], [1, charts.GOOD]],
+        "textfont": {"color": "$ink"},
+        # Pale enough for the numbers in it, in either theme.
+        "colorscale": [[0, f"{charts.BAD}/0.45"], [0.5, "$plain-ground"], [1, f"{charts.GOOD}/0.45"]],
         "colorbar": {"tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
     }
-    flat = {"showgrid": False, "zeroline": False}
+    flat = {"showgrid": False}
     return charts.figure(
         [drawn],
-        xaxis={**_ticks(types), **flat, "side": "bottom", "tickangle": -30},
-        yaxis={**_ticks(models), **flat, "autorange": "reversed"},
+        xaxis={**charts.names_axis(types), **flat, "side": "bottom", "tickangle": -30},
+        yaxis={**charts.names_axis([model or NO_MODEL for model in models]), **flat, "autorange": "reversed"},
     )
 
 
@@ -171,7 +164,7 @@ def _fixers_figure(fixers: list[FixerRecord]) -> charts.Figure:
     }
     return charts.figure(
         [drawn],
-        xaxis={"range": [0, 1], "tickformat": ".0%"},
-        yaxis={**_ticks([fixer.fixer for fixer in fixers]), "range": [len(fixers) - 0.5, -0.5], "zeroline": False},
+        xaxis={"range": [0, 1.03], "tickformat": ".0%"},
+        yaxis={**charts.names_axis([fixer.fixer for fixer in fixers]), "range": [len(fixers) - 0.5, -0.5]},
         showlegend=False,
     )
