@@ -11,6 +11,7 @@ from typing import Any, Final, get_origin
 
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
@@ -26,8 +27,12 @@ HOSTILE: Final = (
     '"><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}<a href="javascript:alert(3)">x</a>',
     "javascript:alert(4)//{{7*7}}",
 )
+_AXE: Final = Axe()
 _DRAWN: Final = """() => Array.from(document.querySelectorAll('[data-chart]'))
     .every((each) => each.dataset.drawn && each.classList.contains('js-plotly-plot'))"""
+_WIDER: Final = """() => { const root = document.documentElement; if (root.scrollWidth <= root.clientWidth) { return []; }
+    const out = Array.from(document.querySelectorAll('main *, header *')).filter((each) => each.getBoundingClientRect().right > root.clientWidth);
+    return ['page'].concat(out.slice(0, 5).map((each) => each.outerHTML.slice(0, 120))); }"""
 _REPORT_VIOLATIONS: Final = """document.addEventListener('securitypolicyviolation', (event) => {
     window.reportViolation(event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample); });"""
 
@@ -78,13 +83,19 @@ class Visitor:
         told, self.complaints[:] = list(self.complaints), []
         return told
 
-    @property
-    def is_wider_than_its_window(self) -> bool:
-        return bool(self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
+    def expect_no_wider_page(self) -> None:
+        """Charts fit themselves in after the window has changed: they are waited for."""
+        try:
+            self.page.wait_for_function(f"() => !({_WIDER})().length", timeout=3_000)
+        except PlaywrightTimeout:
+            raise AssertionError(f"wider than the window: {self.page.evaluate(_WIDER)}") from None
 
-    def serious_issues(self) -> list[str]:
-        """What axe-core finds, with the elements it found it at."""
-        found = Axe().run(self.page, options={"resultTypes": ["violations"]}).response["violations"]
+    def serious_issues(self, *rules: str) -> list[str]:
+        """What axe-core finds, by these rules or all, with the elements it found it at. A chart is an image with a name: what
+        is drawn in it is not looked at."""
+        chosen = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+        options = {"resultTypes": ["violations"], **chosen}
+        found = _AXE.run(self.page, {"exclude": [[".js-plotly-plot .plot-container"]]}, options).response["violations"]
         return [
             f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:200]} {node.get('failureSummary', '')}"
             for each in found

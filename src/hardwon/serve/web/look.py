@@ -117,6 +117,9 @@ def time(at: datetime | date | None) -> Markup | str:
     return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(exact, ago(at))
 
 
+_BADGE_CHARS: Final = 30
+"""Words of our own are shorter, and stay on one line."""
+
 _BADGES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("success", "verified", "published", "active", "fresh", "helped", "good"), "good"),
     **dict.fromkeys(("failure", "failing", "contradicted", "bad"), "bad"),
@@ -128,7 +131,7 @@ _BADGES: Final[Mapping[str, str]] = {
 def badge(word: Any, title: str = "") -> Markup:
     """A status, an outcome or a staleness as a small label; its colour says nothing that its word does not."""
     said = visible(word)
-    look = _BADGES.get(said, "plain")
+    look = _BADGES.get(said, "plain" if len(said) <= _BADGE_CHARS else "plain long")
     return Markup('<span class="badge {}" title="{}">{}</span>').format(look, visible(title), said.replace("_", " "))
 
 

@@ -65,7 +65,7 @@ def view(ask: Ask, request: Request) -> Page:
     context = {
         "q": said.get("q", ""),
         "given": given,
-        "days": {name: said.get(name, "")[:10] for name in ("since", "until")},
+        "days": {name: _day_of(said.get(name, "")) for name in ("since", "until")},
         "choices": CHOICES,
         "words": WORDS,
         "offered": {"tool": _names(stats.by_tool), "author": _names(stats.by_author)},
@@ -105,6 +105,11 @@ def moment(text: str, *, last: bool = False) -> str:
         except (ValueError, OverflowError):
             return text
     return f"{text}Z" if _WITHOUT_ZONE.fullmatch(text) else text
+
+
+def _day_of(text: str) -> str:
+    """What the field of a day shows, which shows nothing else."""
+    return text[:10] if _DAY.fullmatch(text[:10]) else ""
 
 
 def _count(said: Mapping[str, str]) -> int:
