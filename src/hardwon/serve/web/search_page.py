@@ -14,10 +14,10 @@ from hardwon.model import OUTCOMES, STATUSES, AnyRecord
 from hardwon.recall.hit import Hit
 from hardwon.recall.searchable import own_texts
 from hardwon.recall.terms import query_terms
-from hardwon.reports import Stats
 from hardwon.serve.terminal import headline, outcome_of
 from hardwon.serve.web.pages import Ask, Page, Request
 from hardwon.serve.web.snippets import Piece, marked, snippet
+from hardwon.stats import Stats
 
 KINDS: Final = ("experience", "fix", "episode", "trajectory", "fact")
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"kind": (*KINDS, "decision"), "outcome": OUTCOMES, "status": STATUSES}
