@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.model import OUTCOMES
-from hardwon.recall.topology import INTAKE, Branch, FolderCount, hotspots_of, topology_of
+from hardwon.model import INTAKE, OUTCOMES
+from hardwon.recall.topology import Branch, FolderCount, hotspots_of, topology_of
 from hardwon.serve.web import charts
 from hardwon.serve.web.pages import Ask, Page, Request
 
@@ -20,7 +20,7 @@ _HEAT: Final = ("heat1", "heat2", "heat3", "heat4", "heat5")
 _NO_HEAT: Final = "heat0"
 _SPOTS: Final = 9
 _TOP: Final = "all experiences"
-_STANDARD_KEY: Final = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
+_STANDARD: Final = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
 class Place(NamedTuple):
@@ -74,10 +74,13 @@ def behind(request: Request, parts: tuple[str, ...]) -> str:
     said: dict[str, str] = {}
     for part in parts:
         key, _, value = part.partition("=")
-        if not value or value.lower().strip(_STANDARD_KEY) or "key" in said:  # a folder made by hand, or a name with a hash
+        known = key == "tool" or (key == "outcome" and value in OUTCOMES)
+        name, wanted = (key, value) if known else ("key", part)
+        if (
+            name in said or not value or value.strip(_STANDARD)
+        ):  # made by hand, or a name with a hash; or more than can be asked
             return ""
-        own_outcome = key == "outcome" and value not in OUTCOMES
-        said.update({key: value} if key in ORDERS and not own_outcome else {"key": part})
+        said[name] = wanted
     return request.url("search", kind="experience", range="all", **said)
 
 
