@@ -365,9 +365,10 @@ def test_a_folder_that_is_gone_and_half_a_character(project: Path, memory: Calla
     told = failed(project, "make \ud800 \x00 now", "Exit code 1\nno rule to make target \ud800") | {
         "cwd": str(project / "gone")
     }
+    told["tool_input"] |= {"description": "build\x00 it"}
     assert answer_to(told) == {}
     (record,) = kept(memory)  # of the folder that the process is in
-    assert record.steps[0].action == "make ?  now"
+    assert (record.task, record.steps[0].action) == ("build it", "make ?  now")
     assert record.steps[0].observation == "exit code 1 after 2.3 s\nno rule to make target ?"
 
 
@@ -557,15 +558,15 @@ def test_ours_is_known_wherever_somebody_moved_it(project: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{not json", "no valid JSON"),
+        ("{not json", "not plain JSON"),
         ('{"a": 1, "a": 2}', "stands twice"),
-        ("// my settings\n{}", "no valid JSON"),
+        ("// my settings\n{}", "not plain JSON"),
         ('{"a": NaN}', "no number"),
         ('{"a": 1e999}', "too large"),
         ("[1]", "no object"),
         ('{"hooks": []}', "hooks are no object"),
         ('{"hooks": {"PreToolUse": {}}}', "hooks.PreToolUse is no list"),
-        ("[" * 100_000, "no valid JSON"),
+        ("[" * 100_000, "not plain JSON"),
         (" " * (limits.AGENT_SETTINGS_BYTES_MAX + 1), "larger than"),
     ],
     ids=lambda given: given[:20],
@@ -647,7 +648,7 @@ def test_what_is_wrong_with_other_settings_is_no_reason_not_to_install(project: 
     other.parent.mkdir(parents=True)
     other.write_text("{not json")
     assert "PostToolUse" in hooks("install", "claude-code")
-    assert "no valid JSON" in hooks("status", "claude-code", code=1)
+    assert "not plain JSON" in hooks("status", "claude-code", code=1)
     assert other.read_text() == "{not json"
     moved = json.loads((project / ".claude" / "settings.json").read_text())
     moved["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = f"LANG=C {sys.executable} x hooks run claude-code"

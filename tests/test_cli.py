@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import hardwon
 import legacy_fixes
 from command_line import (
+    BUILT,
     COMMANDS,
     EXAMPLES,
     PAGE,
@@ -125,11 +126,29 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     assert (done.returncode, done.stderr) == (1, b"hardwon: cannot write the output: No space left on device\n")
 
 
+@pytest.mark.parametrize("asked", [("--help",), ("tokens", "--help"), ("--show-completion", "bash")])
+def test_so_it_is_where_typer_writes(asked: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "hardwon.serve.cli", *asked]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("hardwon: ")
+    assert "No space left on device" in done.stderr
+
+
 def test_without_standard_output_the_work_is_done_all_the_same() -> None:
     command = f"{shlex.quote(sys.executable)} -m hardwon.serve.cli remember x --outcome failure --tool unknown >&-"
     done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert answered("stats")["records"] == 1
+
+
+@pytest.mark.parametrize(("asked", "code"), [("remember - --outcome failure --tool unknown", 1), ("mcp", 0), ("forget x", 0)])
+def test_without_standard_input_there_is_nothing_to_read(asked: str, code: int) -> None:
+    hardwon_does("init")
+    command = f"{shlex.quote(sys.executable)} -m hardwon.serve.cli {asked} <&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
 
 def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
@@ -144,6 +163,20 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
         process.stdin.write(b"x" * 100_000)  # more than a pipe holds: once it is written, the command reads
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.communicate() == (b"", b"")
+
+
+def test_an_interrupt_while_it_is_loaded_does_so_too() -> None:
+    soon = (
+        "import signal; signal.signal(signal.SIGALRM, signal.default_int_handler); signal.setitimer(signal.ITIMER_REAL, 0.02)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{soon}; from hardwon_cli import main; main()", "remember", "-", *FAILURE],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         assert process.wait(timeout=60) == 130
         assert process.communicate() == (b"", b"")
 
@@ -179,12 +212,13 @@ def test_the_help_groups_every_command() -> None:
         "What it learned",
         "Fixes",
         "Trust",
-        "Data sets",
-        "Serve others",
+        "Bring in and take out",
+        "For agents and other programs",
         "Care",
         "For scripts written for memory.sh",
     ]
     assert "Exit codes: 0 all is well, 1 an error" in text
+    assert listed[:8] == ["init", "remember", "record", "recall", "context", "advise", "run", "credit"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -482,6 +516,22 @@ WORDS = st.text(alphabet=st.characters(exclude_characters="\0/", exclude_categor
 )
 
 
+VALUES = WORDS | st.sampled_from(
+    ["-1", "0", "1e400", "nan", "9" * 400, "{}", "[", '{"model": NaN}', "null", "\udcff", "a\x1b[31m\nb", "~nobody", "x.db", ""]
+)
+
+
+@st.composite
+def _calls(draw: st.DrawFn) -> list[str]:
+    """A command with options of its own, each with a value that it may not expect."""
+    name = draw(st.sampled_from([each for each in COMMANDS if each not in NEVER_AT_ONCE]))
+    options = [max(each.opts, key=len) for each in BUILT[name].params if each.opts[0].startswith("-")]
+    given_options = draw(
+        st.lists(st.sampled_from(options).flatmap(lambda option: VALUES.map(lambda to: [option, to])), max_size=3)
+    )
+    return [*name.split(), *draw(st.lists(VALUES, max_size=2)), *(word for pair in given_options for word in pair)]
+
+
 NEVER_AT_ONCE = ("run", "serve")  # one would run the words, the other would serve until it is ended
 
 
@@ -491,6 +541,19 @@ def test_no_argument_makes_a_traceback(command: str, words: list[str]) -> None:
     done = at_once(*command.split(), *words)
     assert done.exit_code in (0, 1, 2), (done.exception, done.output)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+
+
+STDIN = st.text(max_size=50) | st.sampled_from(['{"a": NaN}', "[" * 5000, "{}\n[]", '"\\ud800"', "null", "\0"])
+
+
+@given(_calls(), STDIN)
+@settings(max_examples=300)
+def test_no_option_and_no_input_makes_a_traceback(call: list[str], stdin: str) -> None:
+    done = at_once(*call, stdin=stdin)
+    assert done.exit_code in (0, 1, 2), (done.exception, done.output)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
+    if "--json" in call and done.exit_code == 0 and done.stdout and "--help" not in call:
+        assert done.stdout.isascii()
 
 
 def test_a_folder_that_is_none_is_told() -> None:

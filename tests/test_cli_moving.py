@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -224,6 +225,50 @@ def test_what_a_store_holds_that_cannot_be_taken_is_told() -> None:
     text = at_once("adopt", "old_brain")
     assert text.exit_code == 1
     assert "bad.json: is not JSON" in text.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("adopt", "nowhere", "--kind", "data-set"),
+        ("adopt", "pipe", "--kind", "training-memory"),
+        ("adopt", "notes.txt"),
+        ("adopt", "other.db"),
+        ("adopt", "list.json", "--author", ""),
+        ("load", "notes.txt"),
+        ("merge", "other.db"),
+    ],
+)
+def test_what_fails_leaves_no_empty_memory_behind(command: tuple[str, ...]) -> None:
+    Path("notes.txt").write_text("hello world")
+    Path("list.json").write_text("[]")
+    os.mkfifo("pipe")
+    with sqlite3.connect("other.db") as other:
+        other.execute("create table x (a)")
+    before = {path.name for path in Path().iterdir()}
+    refused(*command)
+    assert {path.name for path in Path().iterdir()} == before
+
+
+def test_what_brings_nothing_leaves_no_empty_memory_behind() -> None:
+    Path("list.json").write_text('[{"content": "x"}]')
+    done = at_once("adopt", "list.json")
+    assert (done.exit_code, Path("brain").exists()) == (1, False)
+    assert "1 read, 0 added" in done.stdout
+
+
+def test_a_memory_that_is_new_gets_all_of_it() -> None:
+    hardwon_does("generate", "20", "--output", "made.jsonl")
+    assert answered("adopt", "made.jsonl")["added"] == 20
+    assert answered("--memory", "another", "load", "made.jsonl")["stored"] == 20
+    assert answered("--memory", "third", "merge", "brain")["added"] == 20
+    assert [answered("--memory", name, "stats")["records"] for name in ("brain", "another", "third")] == [20, 20, 20]
+
+
+def test_an_export_is_a_file() -> None:
+    fill("brain", "port 80 is open")
+    assert "goes to a file" in refused("export", "-")
+    assert not Path("-").exists()
 
 
 def test_a_data_set_with_errors_is_adopted_without_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -48,3 +49,12 @@ def test_a_reader_makes_it_pending_and_the_bytes_go_when_it_has_finished(tmp_pat
             assert memory.get(record.id) is None
         assert memory.recall("Unforgettable1234") == []
     assert b"nforgettable1234" not in bytes_of(tmp_path)
+
+
+def test_what_two_forget_at_once_is_forgotten_once(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain") as memory:
+        ids = [memory.remember(f"number {number}", "learning", insight_type="fact").id for number in range(40)]
+        with ThreadPoolExecutor(4) as pool:
+            told = list(pool.map(lambda _: memory.forget(ids).ids, range(4)))
+        assert sorted(found for each in told for found in each) == sorted(ids)
+        assert memory.stats().events == len(ids)

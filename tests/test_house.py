@@ -24,6 +24,7 @@ LAYERS = [
         "upkeep",
         "recorder",
         "reports",
+        "stats",
         "knowledge",
         "consolidating",
         "recalling",
@@ -104,7 +105,9 @@ def test_all_lists_the_public_names() -> None:
     visible = sorted(
         name for name, value in vars(hardwon).items() if not name.startswith("_") and not isinstance(value, type(sys))
     )
-    assert sorted(hardwon.__all__) == sorted({*visible, "Client"})  # which is imported when somebody asks for it
+    assert hardwon.__all__ == sorted({*visible, *hardwon._LATER})
+    assert not set(visible) & set(hardwon._LATER)  # which are imported when somebody asks for them
+    assert set(hardwon.__all__) <= set(dir(hardwon))
     assert all(getattr(hardwon, name).__doc__ for name in hardwon.__all__)
 
 
@@ -114,6 +117,25 @@ def test_importing_loads_nothing_heavy() -> None:
     heavy = {"numpy", "fastapi", "uvicorn", "mcp", "psycopg", "rich", "typer", "httpx", "sqlite3", "asyncio", "platformdirs"}
     assert not heavy & set(loaded)
     assert "hardwon.memory" in loaded
+
+
+def test_a_short_command_loads_only_what_it_needs(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()  # where there is a checkout, more is opened with a memory
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    with hardwon.Memory(tmp_path) as memory:
+        memory.remember("the parser fails", "failure", "unknown")
+    code = (
+        "import atexit, gc, sys; from hardwon_cli import main;"
+        "atexit.register(lambda: print(gc.isenabled(), *sys.modules, file=sys.stderr)); main()"
+    )
+    command = [sys.executable, "-c", code, "--memory", str(tmp_path), "stats"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "records   1" in done.stdout
+    collects, *loaded = done.stderr.split()
+    assert collects == "True", "garbage is collected again once everything is imported"
+    needless = {f"hardwon.{name}" for name in ("recalling", "knowledge", "consolidating", "moving", "reports", "outside.llm")}
+    assert "hardwon.checking" in loaded
+    assert not (needless | {"rich", "asyncio", "hardwon.serve.operations"}) & set(loaded)
 
 
 def test_every_bound_has_its_unit_and_its_reason() -> None:

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command_line import answered, at_once, refused, settle
+from hardwon.errors import FullError, PlaceError
 from hardwon.serve.cli_mcp import ClientName
-from hardwon.serve.mcp_clients import CLIENTS, ClientConfigError, snippet, take_out, write
+from hardwon.serve.mcp_clients import CLIENTS, snippet, take_out, write
 from mcp_calls import SOURCE
 
 JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
@@ -123,10 +124,12 @@ def test_a_file_that_is_not_there_is_made_for_its_owner_alone(tmp_path: Path) ->
     [
         (b"{ // mine\n}", "not plain JSON"),
         (b'{"mcpServers": {},}', "not plain JSON"),
-        (b'{"a": 1, "a": 2}', "a key stands in it twice"),
-        (b"[1]", "no JSON object"),
-        (b'{"mcpServers": []}', "mcpServers in it is no object"),
-        (b"\xff\xfe{}", "not UTF-8"),
+        (b'{"a": 1, "a": 2}', "a key stands twice"),
+        (b"[1]", "it holds no object but [1]"),
+        (b'{"mcpServers": []}', "its mcpServers is no object but []"),
+        (b"\xff\xfe{}", "not plain JSON"),
+        (b'{"a": 1e999}', "the number 1e999 is too large"),
+        (b'{"a": NaN}', "NaN is no number of JSON"),
         (b"[" * 100_000, "not plain JSON"),
     ],
 )
@@ -137,6 +140,12 @@ def test_a_file_that_is_not_understood_is_left_alone(text: bytes, why: str, tmp_
         assert why in refused("mcp", *command, "claude-code", "--write")
         assert path.read_bytes() == text
     assert [each.name for each in tmp_path.iterdir()] == [".mcp.json"]
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".mcp.json")
+    for command in ("install", "remove"):
+        assert "no regular file" in refused("mcp", command, "claude-code", "--write")
 
 
 def test_toml_is_printed_and_never_written(tmp_path: Path) -> None:
@@ -162,7 +171,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatc
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(FullError, match="No space left"):
         write(CLIENTS["claude-code"], path, "hardwon", ["hardwon", "mcp"])
     assert path.read_text() == '{"mine": 1}'
     assert [each.name for each in tmp_path.iterdir()] == [".mcp.json"]
@@ -175,7 +184,7 @@ def test_whatever_else_is_in_the_file_stays(tmp_path_factory: pytest.TempPathFac
     path.write_text(json.dumps({"mine": value, "mcpServers": {"x": value}}))
     try:
         assert write(CLIENTS["gemini-cli"], path, "hardwon", ["hardwon", "mcp"])
-    except ClientConfigError:
+    except PlaceError:
         pytest.fail("it is plain JSON")
     assert json.loads(path.read_text())["mine"] == value
     assert take_out(CLIENTS["gemini-cli"], path, "hardwon")
@@ -188,6 +197,8 @@ def test_any_words_survive_in_either_format(name: str, words: list[str]) -> None
 
 
 def test_wrong_names_are_refused() -> None:
+    for name in ("", " ", "a\nb", "\x1b[31m", "\udcff"):
+        assert "a text on one line" in refused("mcp", "install", "cursor", "--name", name)
     assert at_once("mcp", "install", "emacs").exit_code == 2
     assert "none of hardwon" in refused("mcp", "--author", "hardwon", "install", "cursor")
     assert at_once("mcp", "--scope", "all", "install", "cursor").exit_code == 2

@@ -25,7 +25,7 @@ from checkouts import git, new_repository
 from hardwon import Memory, limits
 from hardwon.govern import access
 from hardwon.govern.access import SCOPES, Caller, includes
-from hardwon.serve.cli_mcp import Scope
+from hardwon.serve.cli_tokens import ScopeName
 from hardwon.serve.gate import Gate
 from hardwon.serve.mcp_btb import BTB_TOOLS
 from hardwon.serve.mcp_clients import CLIENTS
@@ -73,7 +73,7 @@ def test_the_tools_are_the_operations_that_have_one() -> None:
     declared = {operation.tool for operation in OPERATIONS.values() if operation.tool}
     assert set(TOOLS) == declared
     assert len({tool.description for tool in TOOLS.values()}) == len(declared)
-    assert tuple(Scope) == SCOPES
+    assert tuple(ScopeName) == SCOPES
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -179,7 +179,10 @@ def test_the_names_of_btb_ask_the_same_memory(brain: Path) -> None:
             assert "outcome" in answers["btb_schema"]["schema"]
             assert answers["btb_transmit"]["path"].startswith("outcome=failure/tool=unknown/")
             mine = {"content": "x", "outcome": "learning", "metadata": {"insight_type": "fact", "ticket": 7}}
-            assert not (await client.call_tool("btb_remember", mine)).is_error
+            once: Any = {IDEMPOTENCY_KEY: "a ticket"}
+            kept, again = [await client.call_tool("btb_remember", mine, meta=once) for _ in range(2)]
+            assert not kept.is_error
+            assert kept.structured_content == again.structured_content
             found = await client.call_tool("btb_recall", {"metadata": {"ticket": 7}})
             assert [each["content"] for each in found.structured_content["memories"]] == ["x"]
             for pattern in (
@@ -224,6 +227,29 @@ def test_errors_are_lines_that_a_model_can_act_on(brain: Path) -> None:
             with pytest.raises(MCPError, match="error: "):
                 await client.get_prompt("debug_session", {})
             assert not (await client.call_tool("stats", {})).is_error
+
+    run(work)
+
+
+def test_no_secret_comes_back_in_an_error(brain: Path) -> None:
+    secret = "sk-" + "proj-" + "a1B2" * 12
+
+    async def work() -> None:
+        async with in_this_process(brain) as client:
+            said = [
+                await refused(client, "record_fact", {"content": "The port is 80.", "fact_type": secret}),
+                await refused(client, "recall", {"query": "port", secret: 1}),
+            ]
+            for ask in (
+                client.call_tool(secret, {}),
+                client.read_resource(f"hardwon://record/{secret}"),
+                client.get_prompt(secret),
+            ):
+                with pytest.raises(MCPError) as error:
+                    await ask
+                said.append(str(error.value))
+            assert all(secret not in each for each in said), said
+            assert "REDACTED" in said[0]
 
     run(work)
 

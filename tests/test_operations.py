@@ -47,6 +47,7 @@ NO_COMMAND = {
     "fixes_since": "recent lists them",
     "adopted": "browse --kind adopted lists them",
     "failing_tests": "pytest tells them",
+    "fix_types": "matrix has them by model",
     "activity": "the dashboard draws it",
     "failed_strategies": "strategies lists them, last",
     "tasks": "the dashboard lists them",
@@ -78,6 +79,7 @@ NO_TOOL = {
             "scores",
             "compare",
             "activity",
+            "fix_types",
             "change_mark",
         ),
         "figures for people and charts",
@@ -94,7 +96,7 @@ NO_TOOL = {
 
 COMMANDS_OF_THEIR_OWN = {
     **dict.fromkeys(("generate", "validate", "demo"), "data sets"),
-    "init": "makes a memory",
+    **dict.fromkeys(("init", "demo"), "make a memory"),
     "recent": "fixes of the last days, which pages have too",
     **dict.fromkeys(("run", "stale", "hooks install", "hooks remove", "hooks status", "hooks run"), "of the caller's checkout"),
     **dict.fromkeys(("restore", "merge", "adopt"), "files of this machine"),
@@ -277,7 +279,23 @@ def test_what_is_written_is_signed_with_the_token_s_name(tmp_path: Path) -> None
     assert (found.metadata.source.author, found.metadata.project_id) == ("ci", "alpha")
 
 
-@pytest.mark.parametrize("claim", [{"status": "verified", "verified_by": "test_runner"}, {"status": "archived"}])
+@pytest.mark.parametrize("name", ["author", "content", "source", "timestamp", "keys"])
+def test_a_key_of_ones_own_is_nothing_that_a_record_has(tmp_path: Path, name: str) -> None:
+    gate, _ = _gate(tmp_path)
+    said = arguments.Remember(content="it works", outcome="success", tool="conversation", keys={name: "somebody else"})
+    with pytest.raises(InvalidInputError, match=f"keys.{name}"):
+        gate.perform(Caller("ci", "write"), "remember", "alpha", said)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"status": "verified", "verified_by": "test_runner"},
+        {"status": "archived"},
+        {"verified_by": "human_approval"},
+        {"verification_id": "build 7"},
+    ],
+)
 def test_a_writer_does_not_decide_what_is_believed(tmp_path: Path, claim: dict[str, str]) -> None:
     gate, _ = _gate(tmp_path)
     whole = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import sys
 import threading
@@ -121,7 +122,7 @@ def test_projects_are_those_the_token_reaches(running: Served, client: httpx.Cli
         ("GET", "/patterns?limit=5&limit=6", {}, 422, "invalid-input"),
         ("GET", "/patterns?limit=%ff", {}, 422, "invalid-input"),
         ("GET", "/patterns?" + "&".join(f"a{n}=1" for n in range(100)), {}, 422, "invalid-input"),
-        ("GET", "/solutions?error=" + "x" * 4_001, {}, 422, "invalid-input"),
+        ("GET", "/records?path=" + "x" * 4_001, {}, 422, "invalid-input"),
         ("GET", "/stats?verbose=1", {}, 422, "invalid-input"),
         ("POST", "/compact?x=1", {}, 422, "invalid-input"),
         ("POST", "/recall", {"content": b'{"query":"x"}'}, 415, "wrong-media-type"),
@@ -375,6 +376,17 @@ def test_ending_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path) -
     assert said == f"hardwon: serving {server.url}\n"
     with Memory(tmp_path / "brain", PROJECT) as memory:
         assert {record.id for record in memory.browse()} >= set(acknowledged)
+
+
+def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    old, young, others = (tmp_path / "brain" / name for name in (".hardwon-serving-a", ".hardwon-serving-b", ".hardwon-tree"))
+    for folder in (old, young, others):
+        folder.mkdir(parents=True)
+        (folder / "body").write_text("{}")
+    for folder in (old, others):
+        os.utime(folder, (0, 0))
+    assert Process(tmp_path / "brain", "--no-auth").end()[0] == 0
+    assert [folder.exists() for folder in (old, young, others)] == [False, True, True]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -185,6 +185,21 @@ def test_an_import_has_a_bound_of_its_own(running: Served, monkeypatch: pytest.M
     assert not list(Path(running.memory.location).parent.glob(".hardwon-*"))
 
 
+def test_only_so_many_files_are_on_their_way_at_once(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "STREAMS_AT_ONCE_MAX", 1)
+    client, token = running.client(), running.token()
+    host = running.url.removeprefix("http://")
+    with connected(running) as connection:
+        said = f"POST {running.at('/import')} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n"
+        connection.sendall(f"{said}Content-Type: application/x-ndjson\r\nContent-Length: 9\r\n\r\n".encode())
+        wait_until(lambda: client.get(running.at("/export")).status_code == 503)
+        refused = client.get(running.at("/backup"))
+        assert (kind_of(refused), refused.headers["retry-after"]) == ("busy", str(limits.RETRY_AFTER_S))
+        assert client.get(running.at("/stats")).status_code == 200
+    for path in ("/export", "/backup", "/export"):  # each ends in the moment in which its last byte is there
+        wait_until(lambda path=path: client.get(running.at(path)).status_code == 200)
+
+
 def test_addresses_have_a_bound(running: Served) -> None:
     host = running.url.removeprefix("http://")
     with connected(running) as connection:

@@ -278,6 +278,16 @@ def test_config_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "very-secret" not in at_once("config").output
 
 
+def test_no_secret_is_shown_where_it_is_refused() -> None:
+    secret = "ghp_" + "a1B2" * 9
+    for done in (at_once("--project", secret, "config"), at_once("--project", secret, "stats")):
+        assert secret not in done.output
+    Path(".hardwon").mkdir()
+    Path(".hardwon/config.toml").write_text('memory = "postgresql://me:hunter2hunter2@host/db"')
+    done = at_once("stats")
+    assert (done.exit_code, "hunter2" in done.output) == (1, False)
+
+
 def test_without_files_no_parser_is_loaded() -> None:
     code = "import sys; from hardwon.serve.settings import Settings; Settings.read({}); print('tomllib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

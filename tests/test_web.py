@@ -3,6 +3,7 @@ none of it."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hardwon import limits
+from command_line import at_once
+from hardwon import Memory, limits
+from hardwon.datasets.demo import fill as fill_demo
 from hardwon.errors import InvalidInputError
 from hardwon.govern.access import Caller, Scope
+from hardwon.learn.fix_reports import IssueTypeRecord
+from hardwon.model import Experience
 from hardwon.serve.web import charts, look
 from hardwon.serve.web.pages import Request, pairs_of
 from hardwon.serve.web.sessions import Sessions
@@ -20,6 +25,7 @@ from hardwon.serve.web.site import COOKIE
 from serving import PROJECT, Served, served
 
 OVERVIEW = f"/ui/{PROJECT}/overview"
+HOSTILE_NAME = "</script><script>alert(3)</script><img src=x onerror=alert(4)>\"'&{{7*7}}"
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"
 
 
@@ -158,7 +164,7 @@ def test_where_no_token_is_asked_for_the_session_makes_itself(tmp_path: Path) ->
 def test_a_form_needs_its_session_s_token_and_our_own_origin(running: Served) -> None:
     browser, other = signed_in(running), signed_in(running)
     csrf = browser.csrf()
-    for fields in ({}, {"csrf": ""}, {"csrf": other.csrf()}, {"csrf": csrf + "x"}, {"csrf": "é"}):
+    for fields in ({"other": "x"}, {"csrf": ""}, {"csrf": other.csrf()}, {"csrf": csrf + "x"}, {"csrf": "é"}):
         assert browser.post("/ui/sign-out", **fields).status_code == 403
     for headers in ({}, {"Origin": "null"}, {"Origin": "https://evil.example"}):
         assert browser.http.post("/ui/sign-out", data={"csrf": csrf}, headers=headers).status_code == 403
@@ -210,7 +216,7 @@ def test_pages_have_their_headers(running: Served) -> None:
 def test_files_are_kept_by_browsers_and_no_others_are_served(running: Served) -> None:
     nobody = running.client(None)
     page = nobody.get("/ui/sign-in").text
-    for address in re.findall(r'(?:href|src)="(/ui/static/[^"]+)"', page) + [look.asset_url(look.PLOTLY)]:
+    for address in (*re.findall(r'(?:href|src)="(/ui/static/[^"]+)"', page), look.asset_url(look.PLOTLY)):
         answer = nobody.get(address)
         assert answer.status_code == 200
         assert "immutable" in answer.headers["cache-control"]
@@ -228,8 +234,8 @@ def test_an_empty_memory_tells_how_to_begin(running: Served) -> None:
 
 def fill(running: Served) -> None:
     memory = running.memory
-    memory.remember(HOSTILE, "failure", tool="unknown", author=HOSTILE.replace("\x07", ""), tags=["x"])
-    issue = {"model": HOSTILE, "issue_type": HOSTILE, "description": HOSTILE}
+    memory.remember(HOSTILE, "failure", tool="unknown", author=HOSTILE_NAME, tags=[HOSTILE_NAME])
+    issue = {"model": HOSTILE_NAME, "issue_type": HOSTILE_NAME, "description": HOSTILE}
     for works in (True, False, False):
         memory.record_fix(issue, works, works, fix_commands=[HOSTILE], analysis=HOSTILE)
     memory.record_episode("task", 0.9, successes=[HOSTILE], mistakes=[HOSTILE])
@@ -247,7 +253,7 @@ def test_what_is_in_a_memory_is_shown_as_text(running: Served) -> None:
     assert "\u202e" not in page
     assert "\u2028" not in page
     assert "\\u202e" in page
-    assert "49" not in re.findall(r"\{\{7\*7\}\}|49", page)
+    assert "{{7*7}}" in page
 
 
 def test_the_overview_counts_what_there_is(running: Served) -> None:
@@ -316,3 +322,53 @@ def test_charts_are_bounded_and_their_names_are_no_markup() -> None:
     made = charts.bars(many, many, "<b>x</b>")
     assert len(made["x"]) == len(made["y"]) == limits.WEB_CHART_POINTS_MAX
     assert made["name"] == "&lt;b&gt;x&lt;/b&gt;"
+
+
+# --- what the overview is made of -------------------------------------------------------------------------------------
+
+
+def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:
+    issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
+    with Memory(tmp_path / "brain", checkout=False) as memory:
+        for day, works in (("2026-03-01", True), ("2026-03-01", False), ("2026-03-03", True)):
+            at = f"{day}T23:59:59.999Z"
+            memory.remember("x", "success" if works else "failure", tool="file_operation", timestamp=at)
+            memory.record_fix(issue, True, works, timestamp=at)
+            memory.record_episode("t", 0.5 if works else 0.49, timestamp=at)
+        gone = memory.remember("y", "failure", tool="unknown", timestamp="2026-03-03T00:00:00Z")
+        memory.archive(gone.id, "not so")
+        told = [(each.day.day, each.kind, each.records, each.good, each.bad) for each in memory.activity()]
+        first = [(1, kind, 2, 1, 1) for kind in ("episode", "experience", "fix")]
+        last = [(3, "episode", 1, 1, 0), (3, "experience", 2, 1, 0), (3, "fix", 1, 1, 0)]
+        assert told == [*first, *last]
+        assert len(memory.activity(until="2026-03-02T00:00:00Z")) == len(memory.activity(since="2026-03-02T00:00:00Z")) == 3
+        assert memory.fix_types()[0] == IssueTypeRecord("TIMEOUT", 3, 3, 2)
+        assert memory.fix_types(1) == []
+        memory.record_fix(issue, False, False)
+        assert memory.fix_types(1) == [IssueTypeRecord("TIMEOUT", 1, 0, 0)]
+
+
+def test_the_demo_has_everything_and_is_made_once(tmp_path: Path) -> None:
+    place = str(tmp_path / "demo")
+    made = at_once("--memory", place, "demo", "--json")
+    assert made.exit_code == 0, made.output
+    records = json.loads(made.output)["records"]
+    assert set(records) == {"experience", "fact", "fix", "episode", "trajectory"}
+    with Memory(place, checkout=False) as memory:
+        assert len(memory.stats().by_author) >= 4
+        assert memory.rules(state="active")
+        assert memory.cards()
+        assert memory.decisions(action="contradiction")
+        assert {"hypothesis", "verified", "published", "archived"} <= memory.stats().by_status.keys()
+    again = at_once("--memory", place, "demo")
+    assert again.exit_code == 1
+    assert "has records already" in again.output
+
+
+def test_the_demo_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    said = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        with Memory(tmp_path / name, checkout=False) as memory:
+            fill_demo(memory, seed)
+            said.append(sorted(record.content for record in memory.browse(kind="experience") if isinstance(record, Experience)))
+    assert said[0] == said[1] != said[2]

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from hardwon import limits
 from hardwon.fields import new_id
 from hardwon.govern.lifecycle import effective_validation, is_held_as_stale
 from hardwon.govern.provenance import path_words
 from hardwon.govern.staleness import stale_files
-from hardwon.knowledge import readable
 from hardwon.model import AnyRecord, Event, Record, RelatedFile, StaleFile
 from hardwon.outside.checkout import UNSURE, Checkout, Endless, Patience
 from hardwon.recall.searchable import own_texts
-from hardwon.reports import StaleReport
 from hardwon.store.contract import Progress, Store, Writer
 from hardwon.store.rows import original_of
 from hardwon.upkeep import happen
+
+if TYPE_CHECKING:
+    from hardwon.reports import StaleReport
 
 R = TypeVar("R", bound=Record)
 
@@ -101,6 +102,9 @@ def check_stale(
     progress: Progress | None,
 ) -> StaleReport:
     """Files are looked at before anybody has to wait; then a batch is a transaction, so that other writers get their turn."""
+    from hardwon.knowledge import readable  # every memory in a checkout imports this module, and few ask for this
+    from hardwon.reports import StaleReport
+
     report = StaleReport(dry_run=dry_run)
     after = ""
     while page := store.with_files(project, after, limits.PAGE_ROWS):

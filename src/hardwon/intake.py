@@ -13,7 +13,6 @@ from typing import Any, TypedDict
 from hardwon.errors import InvalidInputError
 from hardwon.fields import TIME_US_MAX, parse_time
 from hardwon.model import Issue, Metadata, Moment, RelatedFile, Source, Validation
-from hardwon.outside import checkout
 from hardwon.store import files
 from hardwon.store.contract import Cursor
 
@@ -163,6 +162,8 @@ def _sha1_of(path: Path, memory_file: str) -> str:
         status = path.stat()
     except OSError:
         return files.sha1_of(path)
+    from hardwon.outside import checkout  # only where files are named
+
     if memory_file and (status.st_dev, status.st_ino) in checkout.identities_of(memory_file):
         # To close it would drop the locks that SQLite holds on it for this process.
         raise InvalidInputError.one("related_files", str(path), "files other than the memory itself")

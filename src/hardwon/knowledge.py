@@ -85,7 +85,7 @@ from hardwon.store.contract import Cursor, Daily, Found, Store, Stored
 from hardwon.store.rows import record_of
 
 if TYPE_CHECKING:
-    from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
+    from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
 
 T = TypeVar("T")
 
@@ -400,6 +400,21 @@ class Knowledge:
             if day <= self.today:
                 found.setdefault(key, {})[day] = levels
         return found
+
+    def fix_types(self, days: int | None) -> list[IssueTypeRecord]:
+        """Those whose attempts failed most often first."""
+        from hardwon.learn.fix_reports import IssueTypeRecord
+
+        since = None if days is None else self.today - days + 1
+        found: dict[str, list[int]] = {}
+        for issue_type, _, (failed, applied, verified) in self._store.totals(
+            self._project, "fix.type", limits.FIX_PAIRS_MAX, since
+        ):
+            counts = found.setdefault(issue_type, [0, 0, 0])
+            for place, count in enumerate((failed + applied + verified, applied + verified, verified)):
+                counts[place] += count
+        told = [IssueTypeRecord(name, *counts) for name, counts in found.items()]
+        return sorted(told, key=lambda one: (one.verified - one.attempts, one.issue_type))[: limits.FIX_CELLS_MAX]
 
     def fix_matrix(self) -> list[FixCell]:
         """The cells that were attempted most, in that order."""

@@ -942,6 +942,14 @@ SERVE_PORT: Final = 7433
 SERVE_THREADS: Final = 16
 """Requests that are carried out at a time; the others wait their turn. SQLite takes one writer, and readers are quick."""
 
+STREAMS_AT_ONCE_MAX: Final = 8
+"""Exports, imports and backups under way; more are told to come again. Each takes room on the disk until its reader has all of
+it, and half of the threads are left for those who ask something small."""
+
+SPOOLED_S_MAX: Final = 86_400.0
+"""Seconds after which a body or an answer on disk is nobody's any more. The largest import, as slow as it may be, takes less
+than three hours."""
+
 REQUESTS_AT_ONCE_MAX: Final = 256
 """Requests that a server has taken on at a time, bodies that are still coming included. Whoever comes then is told to wait."""
 
@@ -1059,7 +1067,7 @@ levels below which lists of objects are empty. Whoever reads the beginning of al
 times, which have up to 40 characters, and pairs stay whole."""
 
 COUNTS_SHOWN_MIN: Final = 20
-"""Entries of a table of counts that are never cut: objects whose fields are all numbers have fewer, and stay whole."""
+"""Entries of an object that are never cut: the fields that a record or an answer has of itself are fewer, and stay whole."""
 
 PROMPT_LINES_MAX: Final = 60
 """Lines of recalled text in one prompt: two screens."""

@@ -8,9 +8,9 @@ computed from both (`govern.lifecycle`).
 
 As JSON, a record is one object with the names below. Times are ISO 8601 in UTC; the metadata schema's own JSON has whole
 milliseconds instead, is read as well, and is written by `to_agentdb`. Absent optional fields are left out.
-"""
 
-from __future__ import annotations
+Annotations are not postponed here: pydantic would have to evaluate each of them before anybody could use a memory.
+"""
 
 import re
 import unicodedata
@@ -105,6 +105,9 @@ ROUTES: Final[Mapping[tuple[str, str | None], Route | None]] = MappingProxyType(
     }
 )
 """Which outcome goes with which tool, and the key (with its values) that the pair requires."""
+
+INTAKE: Final = "_intake"
+"""The folder of what could not be routed. It is kept and counted, and nothing is concluded from it."""
 
 
 # --- the envelope -----------------------------------------------------------------------------------------------

@@ -6,27 +6,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 
-from hardwon.fields import from_us
 from hardwon.model import AnyRecord, Decision, Event, Fix, StaleFile
-from hardwon.store.contract import Counts, Finding
-
-
-@dataclass(frozen=True)
-class Stats(Counts):
-    """What there is, and where. Events do not count creations, which are the records themselves."""
-
-    location: str
-    project: str
-    size_bytes: int
-
-    @property
-    def first(self) -> datetime | None:
-        """The time of the oldest record; None where there is none."""
-        return None if self.first_us is None else from_us(self.first_us)
-
-    @property
-    def last(self) -> datetime | None:
-        return None if self.last_us is None else from_us(self.last_us)
+from hardwon.store.contract import Finding
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,7 @@ def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
 def _read(path: Path) -> tuple[dict[str, Any], datetime]:
     """The file's object without keys that say nothing, and when it was last written."""
     try:
-        with path.open("rb") as file:
-            text = file.read(limits.TRAINING_FILE_BYTES_MAX + 1)
+        text = files.read_regular(path, limits.TRAINING_FILE_BYTES_MAX + 1)
         written_at = from_us(max(0, path.stat().st_mtime_ns // 1000))
     except OSError as error:
         raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error

@@ -66,6 +66,16 @@ class FixCell:
 
 
 @dataclass(frozen=True)
+class IssueTypeRecord:
+    """How attempts at one issue type turned out."""
+
+    issue_type: str
+    attempts: int
+    applied: int
+    verified: int
+
+
+@dataclass(frozen=True)
 class FixerRecord:
     """How a fixer did; `p_success` is the probability that its next attempt succeeds, with its 90 % interval."""
 

@@ -2,15 +2,16 @@
 
 A record going in is validated (`model`), gets its envelope's defaults, is cleaned of secrets (`govern`), and is appended. A
 question going in becomes terms and filters (`recall`), the store finds candidates, and hits come back.
+
+What only some of the methods need is imported in them: a command that runs once would wait for all of it.
 """
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from hardwon import moving
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.intake import Envelope
 from hardwon.memory.asking import Asking
@@ -21,10 +22,12 @@ from hardwon.memory.deciding import Deciding
 from hardwon.memory.keeping import Keeping
 from hardwon.memory.learned import Learned
 from hardwon.memory.recording import Recording
-from hardwon.recorder import EpisodeRecorder, TrajectoryRecorder
-from hardwon.reports import Merged
 from hardwon.store import files, place
-from hardwon.store.contract import Progress
+
+if TYPE_CHECKING:
+    from hardwon.recorder import EpisodeRecorder, TrajectoryRecorder
+    from hardwon.reports import Merged
+    from hardwon.store.contract import Progress
 
 
 class Memory(Recording, Asking, Learned, Deciding, Keeping):
@@ -35,15 +38,21 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
 
     def trajectory(self, task: str, **envelope: Unpack[Envelope]) -> TrajectoryRecorder:
         """`with m.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever happens in the block."""
+        from hardwon.recorder import TrajectoryRecorder
+
         return TrajectoryRecorder(self, task, envelope)
 
     def episode(self, task_id: str, **envelope: Unpack[Envelope]) -> EpisodeRecorder:
         """`with m.episode(task_id) as ep: ep.mistake(text); ep.score = 0.4`: recorded whatever happens in the block."""
+        from hardwon.recorder import EpisodeRecorder
+
         return EpisodeRecorder(self, task_id, envelope)
 
     def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:
         """Brings in what another memory of the same project knows: its records, statuses and tombstones. Merging twice, or the
         other way round, gives the same memory. Where both keep an id with different content, each keeps its own."""
+        from hardwon import moving
+
         if not isinstance(other, Memory) and not files.exists(place.find(other, current_folder()).path):
             raise PlaceError(f"there is no memory at {other}")
         opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)

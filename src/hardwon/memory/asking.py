@@ -16,21 +16,21 @@ from hardwon import intake, limits
 from hardwon.errors import InvalidInputError
 from hardwon.fields import TIME_US_MAX, from_us, to_us
 from hardwon.govern.lifecycle import effective_validation
-from hardwon.knowledge import Knowledge
 from hardwon.learn.lessons import DAY_US
 from hardwon.memory.core import Core
 from hardwon.model import ROUTES, AnyRecord, Issue, Step, Validation
-from hardwon.recall.advice import Advice
 from hardwon.recall.filters import Filters
-from hardwon.recall.hit import Hit
 from hardwon.recall.tokens import count_tokens
-from hardwon.recalling import Context, Recaller
-from hardwon.reports import Activity, LifeEvent, Links, Page, Stats
 from hardwon.store.contract import Cursor
 from hardwon.store.rows import original_of, record_of
 
 if TYPE_CHECKING:
+    from hardwon.recall.advice import Advice
+    from hardwon.recall.hit import Hit
     from hardwon.recall.topology import Branch, FolderCount, Hotspot, Reflection
+    from hardwon.recalling import Context, Recaller
+    from hardwon.reports import Activity, LifeEvent, Links, Page
+    from hardwon.stats import Stats
 
 
 class Asking(Core):
@@ -54,6 +54,8 @@ class Asking(Core):
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:
         """A record's whole life, oldest first: created, and everything that happened to it since. A forgotten record has
         its tombstone left; an id that was never known gives an empty list."""
+        from hardwon.reports import LifeEvent
+
         wanted = intake.record_id(record_id)
         stored = self._store.get(self.project, wanted)
         life = []
@@ -79,6 +81,8 @@ class Asking(Core):
 
     def page(self, limit: int = limits.PAGE_RECORDS, cursor: str | None = None, **filters: Any) -> Page:
         """As `browse`, a page at a time: `cursor` is the `next` of the page before."""
+        from hardwon.reports import Page
+
         size = intake.whole_number("limit", limit, 1, limits.PAGE_RECORDS_MAX)
         before = None if cursor is None else intake.cursor(cursor)
         asked = Filters.of(self.project, filters)
@@ -103,6 +107,9 @@ class Asking(Core):
         return hits
 
     def _recall_then(self, query: str, k: int, asked: Filters, at: datetime) -> list[Hit]:
+        from hardwon.knowledge import Knowledge
+        from hardwon.recalling import Recaller
+
         known = Knowledge(self._store, self.project, to_us(at) // DAY_US)
         embed = self._embed_query if self._embedder else None
         last = from_us(min(to_us(at) + 1, TIME_US_MAX))
@@ -155,6 +162,8 @@ class Asking(Core):
 
     @property
     def _recaller(self) -> Recaller:
+        from hardwon.recalling import Recaller
+
         return Recaller(self._store, self.project, self._known, self._embed_query if self._embedder else None, self._watch)
 
     def projects(self) -> list[str]:
@@ -163,6 +172,8 @@ class Asking(Core):
 
     def stats(self) -> Stats:
         """How much there is, of what, and where."""
+        from hardwon.stats import Stats
+
         self._catch_up()
         counts = vars(self._store.counts(self.project))
         return Stats(**counts, location=self.location, project=self.project, size_bytes=self._store.size_bytes())
@@ -173,6 +184,8 @@ class Asking(Core):
         asked = Filters.of(self.project, {"since": since, "until": until})
         first = 0 if asked.since is None else to_us(asked.since) // limits.DAY_US
         last = to_us(self.now() if asked.until is None else asked.until) // limits.DAY_US
+        from hardwon.reports import Activity
+
         found = self._store.activity(self.project, first, last + 1)
         return [Activity(from_us(day * limits.DAY_US).date(), kind, *counts) for day, kind, *counts in found]
 

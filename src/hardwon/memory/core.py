@@ -11,20 +11,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from hardwon import consolidating, intake, limits
+from hardwon import intake, limits
 from hardwon.errors import ConflictError, EmbeddingError, InvalidInputError, UnknownRecordError
 from hardwon.fields import new_id, now, to_us
 from hardwon.govern.cleaning import without_secrets
 from hardwon.govern.redaction import redact
 from hardwon.govern.trust import check_claim, credits_of_others, proved_itself, was_confirmed
-from hardwon.knowledge import Knowledge
 from hardwon.learn.lessons import DAY_US
 from hardwon.model import INTERNAL_KINDS, MODEL_OF_KIND, AnyRecord, Decision, Event, Metadata, Record
 from hardwon.once import Requests
-from hardwon.outside import embedders
-from hardwon.outside.embedders import Embedder
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
-from hardwon.outside.llm import ChatModel, Llm
 from hardwon.recall.filters import Filters
 from hardwon.recall.searchable import searchable_text
 from hardwon.store import place
@@ -36,8 +32,11 @@ from hardwon.upkeep import happen, really_conflicting
 
 if TYPE_CHECKING:
     from hardwon.checking import Watch
+    from hardwon.knowledge import Knowledge
     from hardwon.mirroring import Mirror, Planting
     from hardwon.outside.checkout import Checkout
+    from hardwon.outside.embedders import Embedder
+    from hardwon.outside.llm import Llm
     from hardwon.tokens import Tokens
 
 
@@ -240,13 +239,19 @@ class Core:
 
     def _decide(self, writer: Writer, decision: Decision) -> None:
         self._append(writer, [decision])
+        from hardwon import consolidating
+
         consolidating.put_in_effect(writer, self.project, [decision])
 
     def _find_llm(self) -> Llm | None:
+        from hardwon.outside.llm import ChatModel
+
         return ChatModel.from_environment(os.environ) if self._llm is None else self._llm
 
     @property
     def _known(self) -> Knowledge:
+        from hardwon.knowledge import Knowledge
+
         return Knowledge(self._store, self.project, to_us(self._clock()) // DAY_US)
 
     def _pages(self, filters: Filters, limit: int | None = None) -> Iterator[Stored]:
@@ -307,6 +312,8 @@ class Core:
             self._mirror.follow(settle=settle)
 
     def _embed_query(self, query: str) -> Sequence[float]:
+        from hardwon.outside import embedders
+
         self._check_embedder()
         return list(embedders.as_vectors(self._embedder, [query])[0]) if self._embedder else []
 
@@ -323,6 +330,8 @@ class Core:
         """The records' vectors. None where the embedder fails: a record is kept all the same, and reembed makes up for it."""
         if not self._embedder or not records:
             return []
+        from hardwon.outside import embedders
+
         self._check_embedder()
         try:
             rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
@@ -363,9 +372,12 @@ def current_folder() -> Path:
 
 
 def _project_name(given: str) -> str:
-    name = Metadata(project_id=given).project_id
-    if not name.strip() or redact(name)[1]:
-        raise InvalidInputError.one("project", given, "a name that is neither empty nor a secret")
+    plain = type(given) is str and given.isprintable() and len(given) <= limits.NAME_CHARS_MAX
+    # The model says what is wrong with any other. Opening a memory does not wait for pydantic to build it.
+    name = given if plain else Metadata(project_id=given).project_id
+    told, secrets = redact(name)
+    if not name.strip() or secrets:
+        raise InvalidInputError.one("project", told, "a name that is neither empty nor a secret")
     return name
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from hardwon import consolidating, intake, limits
+from hardwon import intake, limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.fields import ABSENT, new_id
 from hardwon.govern.cleaning import clean_event
@@ -18,15 +18,15 @@ from hardwon.memory.core import Core, checkout_of
 from hardwon.model import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.outside.git import Repository, repository_root
 from hardwon.recall.filters import Filters
-from hardwon.recalling import Context
-from hardwon.reports import Forgotten, StaleReport
-from hardwon.store.contract import Progress
+from hardwon.store.contract import Progress, Writer
 from hardwon.store.rows import original_of, record_of
 from hardwon.upkeep import batches, bring_back, refresh_status
 
 if TYPE_CHECKING:
     from hardwon.feedback import RanTest, TestFeedback
     from hardwon.outside.git import Commit
+    from hardwon.recalling import Context
+    from hardwon.reports import Forgotten, StaleReport
 
 
 class Deciding(Core):
@@ -35,6 +35,8 @@ class Deciding(Core):
     def credit(self, context_or_ids: Context | str | UUID | Iterable[str | UUID], outcome: bool, by: str = "user") -> list[str]:
         """What was recalled helped (True) or did not (False): it stands higher, or lower, in what is recalled later. Returns
         the ids that were credited; ids of no record are left out."""
+        from hardwon.recalling import Context
+
         if not isinstance(outcome, bool):
             raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
         given = context_or_ids.ids if isinstance(context_or_ids, Context) else context_or_ids
@@ -94,6 +96,8 @@ class Deciding(Core):
     def rollback(self, source: str, reason: str = "", by: str = "user") -> Decision:
         """Undoes what a source (an author) taught: no knowledge counts its records, recall leaves them out unless it is
         asked for that author, and so it stays for what the source records from now on. `undo` takes it back."""
+        from hardwon import consolidating
+
         for name, value in (("source", source), ("reason", reason), ("by", by)):
             intake.text(name, value)
         if not source.strip() or len(source) > limits.NAME_CHARS_MAX:
@@ -129,6 +133,8 @@ class Deciding(Core):
     ) -> Forgotten:
         """Erases records for good: `forget(id)`, `forget([ids])`, or by filters, `forget(author="x")`. A tombstone without
         content stays, so that a merge or a load does not bring them back."""
+        from hardwon.reports import Forgotten
+
         if isinstance(ids_or_filters, Mapping):
             filters = {**ids_or_filters, **filters}
             ids_or_filters = ()
@@ -150,18 +156,24 @@ class Deciding(Core):
         unknown = [text for found, text in wanted if found not in known]
         if dry_run:
             return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
+        forgotten: list[str] = []
         for batch in batches(ids, limits.BATCH_ROWS):
-            at = self._clock()
-            tombstones = [clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by)) for gone in batch]
             with self._store.write() as writer:
-                mirror = self._mirror_within(writer)
-                if mirror:
-                    mirror.keep_away(writer, batch)
-                bring_back(writer, self.project, batch)  # of a cleanup whose decision goes
-                writer.erase(self.project, batch, tombstones)
+                forgotten += self._erase(writer, [gone for gone in batch if writer.get(self.project, gone)], by)
             self._follow_in_tree(settle=True)
         erased = self._store.finish_erasure()
-        return Forgotten(ids, unknown, dry_run, erased=erased, pending=not erased)
+        return Forgotten(forgotten, unknown, dry_run, erased=erased, pending=not erased)
+
+    def _erase(self, writer: Writer, record_ids: list[str], by: str) -> list[str]:
+        """Records that are there: whoever forgets the same at the same time tells of them, or we do."""
+        at = self._clock()
+        tombstones = [clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by)) for gone in record_ids]
+        mirror = self._mirror_within(writer)
+        if mirror:
+            mirror.keep_away(writer, record_ids)
+        bring_back(writer, self.project, record_ids)  # of a cleanup whose decision goes
+        writer.erase(self.project, record_ids, tombstones)
+        return record_ids
 
     def check_stale(
         self, repo: str | Path = ".", dry_run: bool = False, by: str = "check_stale", progress: Progress | None = None

@@ -10,15 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from hardwon import consolidating, intake, limits, moving
+from hardwon import intake, limits
 from hardwon.errors import DamagedError, InvalidInputError, PlaceError
 from hardwon.fields import now, to_us
 from hardwon.learn.lessons import DAY_US
 from hardwon.memory.core import Core, current_folder
 from hardwon.model import LOCAL_ACTIONS, AnyRecord, Decision
-from hardwon.outside import embedders
 from hardwon.recall.searchable import searchable_text
-from hardwon.reports import Backup, CleanedUp, Compacted, Compressed, Diagnosis, Loaded, Synced
 from hardwon.store import files, jsonl, place
 from hardwon.store.contract import Finding, Progress, Row, Stored, Writer
 from hardwon.store.rows import original_of, restored
@@ -30,6 +28,7 @@ from hardwon.upkeep import batches, derive_again
 if TYPE_CHECKING:
     from hardwon.fix_history import FixHistory
     from hardwon.mirroring import Mirror
+    from hardwon.reports import Backup, CleanedUp, Compacted, Compressed, Diagnosis, Loaded, Synced
     from hardwon.tidying import Tidy
     from hardwon.tokens import Tokens
 
@@ -71,6 +70,8 @@ class Keeping(Core):
     def reembed(self, progress: Progress | None = None) -> int:
         """Makes the vectors that are missing; with another embedder than before, all of them anew. Can be interrupted and goes
         on where it was. Returns how many were made."""
+        from hardwon.outside import embedders
+
         if self._embedder is None:
             raise InvalidInputError.one("embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)")
         with self._store.write() as writer:
@@ -99,13 +100,13 @@ class Keeping(Core):
         """Takes fixes older than so many days out of the history; successful ones when they are three times as old, or
         `successes_days`. What they taught stays, and so do those that somebody vouches for, that helped, or that are the last
         of their pattern, of its solution or of a proven strategy. `undo` brings them back until `compact`. All or nothing."""
+        from hardwon import consolidating, tidying
+        from hardwon.govern.retention import Retention
+
         failed_us = self._days_ago("older_than_days", older_than_days)
         usual = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
         succeeded_us = self._days_ago("successes_days", usual if successes_days is None else successes_days)
         decision = self._prepare(consolidating.decide("cleanup", self._clock(), by))
-        from hardwon import tidying  # few make room
-        from hardwon.govern.retention import Retention
-
         return tidying.clean_up(self._tidy(progress), Retention(failed_us, succeeded_us), decision, dry_run=dry_run)
 
     def compress(
@@ -118,10 +119,10 @@ class Keeping(Core):
     ) -> Compressed:
         """Packs the details of fixes older than so many days away. They stay in the history, shortened, and are found by their
         summaries; `get` reads them whole, `undo` unpacks them. All or nothing."""
+        from hardwon import consolidating, tidying
+
         before_us = self._days_ago("older_than_days", older_than_days)
         decision = self._prepare(consolidating.decide("compress", self._clock(), by))
-        from hardwon import tidying
-
         return tidying.compress(self._tidy(progress), before_us, decision, dry_run=dry_run)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
@@ -183,6 +184,8 @@ class Keeping(Core):
     def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
         """Adds the records of an exported file. The whole file is checked before anything is written. What is here already
         stays as it is; what is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged."""
+        from hardwon import moving
+
         return moving.load(
             self._store,
             self.project,
@@ -207,6 +210,8 @@ class Keeping(Core):
         """Adds records that were made elsewhere, as `load` does those of a file: whoever adopts another store makes them, with
         ids derived from what they are. `at_once`: all of them in one transaction or, when one is refused, none; they are then
         taken one after the other as they are made, and other writers wait until the last."""
+        from hardwon import moving
+
         given = records if at_once and isinstance(records, Iterator) else intake.items("records", records)
         read = partial(iter, given)
         return moving.load(
@@ -215,6 +220,8 @@ class Keeping(Core):
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
         """Copies the whole memory file as of one instant, while others write; verified, with a checksum beside it."""
+        from hardwon.reports import Backup
+
         target = intake.path("path", path)
         checksum = self._store.backup(target, progress)
         return Backup(target, checksum, target.stat().st_size)
@@ -229,6 +236,8 @@ class Keeping(Core):
 
     def doctor(self) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's records. Changes nothing."""
+        from hardwon.reports import Diagnosis
+
         findings = list(self._store.check())
         checked, wrong, damaged = 0, list[str](), list[str]()
         if all(finding.ok for finding in findings if finding.check in ("integrity", "schema")):

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hardwon import consolidating, intake, limits
+from hardwon import intake, limits
 from hardwon.errors import InvalidInputError, LlmError
-from hardwon.learn.confidence import Odds
-from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
-from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory, TaskScores
 from hardwon.memory.core import NO_LLM, Core
 from hardwon.model import ACTIONS, Action, Adopted, Decision, Issue
-from hardwon.outside.llm import Llm
 from hardwon.recall.filters import Filters
-from hardwon.reports import Consolidation, SimilarIssues
 
 if TYPE_CHECKING:
     from hardwon.learn.compare import Comparison
-    from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
+    from hardwon.learn.confidence import Odds
+    from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
+    from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
+    from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory, TaskScores
+    from hardwon.outside.llm import Llm
+    from hardwon.reports import Consolidation, SimilarIssues
 
 
 class Learned(Core):
@@ -88,6 +88,11 @@ class Learned(Core):
     def fix_days(self, days: int = limits.FIX_DAYS) -> list[FixDay]:
         """Attempts per day (UTC): every day from the first with an attempt, among the last `days` with today, up to today."""
         return self._known.fix_days(intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX))
+
+    def fix_types(self, days: int | None = None) -> list[IssueTypeRecord]:
+        """How attempts at every issue type turned out, in the last `days` (None: ever); what failed most often first."""
+        asked = None if days is None else intake.whole_number("days", days, 1, limits.FIX_DAYS_MAX)
+        return self._known.fix_types(asked)
 
     def fix_matrix(self) -> list[FixCell]:
         """Attempts by model and issue type, and how likely the next one is to succeed; the most frequent first."""
@@ -174,6 +179,8 @@ class Learned(Core):
         """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what proved itself in several
         tasks holds for the project, what nobody has seen for long retires. `llm=True` also asks the LLM (the one the memory
         was opened with, else the one the environment names) for rules; they are candidates. Every decision can be undone."""
+        from hardwon import consolidating
+
         if not isinstance(llm, bool):
             raise InvalidInputError.one("llm", llm, "true or false; the model itself is given to Memory(llm=…)")
         model, notes = self._configured_llm() if llm else (None, [])

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from hardwon import consolidating, intake, limits
+from hardwon import intake, limits
 from hardwon.errors import HardwonError, InvalidInputError, LlmError
 from hardwon.fields import new_id
 from hardwon.govern.redaction import redact, redact_json
@@ -30,11 +30,11 @@ from hardwon.model import (
     Step,
     Trajectory,
 )
-from hardwon.recalling import Context
 from hardwon.upkeep import batches
 
 if TYPE_CHECKING:
     from hardwon.mirroring import Planting
+    from hardwon.recalling import Context
 
 
 _log = logging.getLogger("hardwon")
@@ -272,6 +272,8 @@ class Recording(Core):
 
     def _consolidate_when_due(self) -> None:
         """After the episodes are safely kept. What goes wrong here must not look as if they were not."""
+        from hardwon import consolidating
+
         try:
             every = self._consolidate_every
             if every and consolidating.is_due(self._store, self.project, every):
@@ -285,6 +287,8 @@ def _recalled(given: Context | Iterable[str] | None) -> list[str] | None:
     """The ids of what was recalled before a record's attempt."""
     if given is None:
         return None
+    from hardwon.recalling import Context
+
     return given.ids if isinstance(given, Context) else [str(each) for each in intake.items("recalled", given)]
 
 

@@ -8,21 +8,20 @@ what a shell, or another version of ours, may end with.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
 import shutil
-import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from hardwon import limits
-from hardwon.errors import PlaceError
+from hardwon.outside import json_settings
+from hardwon.outside.json_settings import Settings
 from hardwon.store import files
 
 CALLED: Final = "hooks run claude-code"
@@ -37,12 +36,7 @@ EVENTS: Final[Mapping[str, str | None]] = {
 
 _OURS: Final = re.compile(rf"(?<!\S){CALLED}(?!\S)")
 _PROJECT_FOLDER: Final = '"$CLAUDE_PROJECT_DIR"'
-_INDENTED: Final = re.compile(r'\n([ \t]+)"')
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
-_BOM: Final = "\ufeff"
-_NEW_FILE_MODE: Final = 0o666
-
-Settings = dict[str, Any]
 
 
 class Scope(StrEnum):
@@ -75,34 +69,34 @@ def settings_file(scope: Scope, root: Path) -> Path:
 
 def status(path: Path, root: Path) -> list[Hook]:
     """One hook for each event."""
-    settings, _ = _read(path)
+    settings, _ = json_settings.read(path, limits.AGENT_SETTINGS_BYTES_MAX)
     found = {event: entry["command"] for event, entry in reversed(list(_ours(settings, path)))}
     return [Hook(event, path, command := found.get(event, ""), _is_there(command, root)) for event in EVENTS]
 
 
 def install(path: Path, command: str) -> bool:
     """Puts the command there for every event; False where all of it was there already."""
-    settings, text = _read(path)
+    settings, text = json_settings.read(path, limits.AGENT_SETTINGS_BYTES_MAX)
     if not _add(settings, command, path):
         return False
-    _write(path, settings, text)
+    json_settings.write(path, settings, text)
     return True
 
 
 def planned(path: Path, command: str) -> str:
     """What `install` would make of the file."""
-    settings, text = _read(path)
-    return _rendered(settings, text) if _add(settings, command, path) else text
+    settings, text = json_settings.read(path, limits.AGENT_SETTINGS_BYTES_MAX)
+    return json_settings.rendered(settings, text) if _add(settings, command, path) else text
 
 
 def remove(path: Path) -> bool:
     """Takes ours out, and what it leaves empty; False where there was none. A file of which nothing is left goes too."""
-    settings, text = _read(path)
+    settings, text = json_settings.read(path, limits.AGENT_SETTINGS_BYTES_MAX)
     if not any(_ours(settings, path)):
         return False
     _take_out(settings)
     if settings or path.is_symlink():
-        _write(path, settings, text)
+        json_settings.write(path, settings, text)
         return True
     try:
         path.unlink()
@@ -151,11 +145,11 @@ def _groups(settings: Settings, path: Path) -> Iterator[tuple[str, Settings]]:
     where we would have to add something to it."""
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict):
-        _refuse(path, f"its hooks are no object but {_shown(hooks)}")
+        json_settings.refuse(path, f"its hooks are no object but {json_settings.shown(hooks)}")
     for event, groups in hooks.items():
         if not isinstance(groups, list):
             if event in EVENTS:
-                _refuse(path, f"its hooks.{event} is no list but {_shown(groups)}")
+                json_settings.refuse(path, f"its hooks.{event} is no list but {json_settings.shown(groups)}")
             continue
         for group in groups:
             if isinstance(group, dict) and isinstance(group.get("hooks"), list):
@@ -214,89 +208,3 @@ def _is_left_empty(group: Any) -> bool:
     had_some = bool(group["hooks"])
     group["hooks"][:] = kept
     return had_some and not kept
-
-
-# --- the file ---------------------------------------------------------------------------------------------------------
-
-
-def _read(path: Path) -> tuple[Settings, str]:
-    """What is in the file, and its text; nothing of a file that is not there, or empty."""
-    try:
-        if path.is_symlink() and not path.exists():
-            _refuse(path, "it is a link that leads nowhere")
-        data = files.read_regular(path, limits.AGENT_SETTINGS_BYTES_MAX + 1) if path.exists() else b""
-    except OSError as error:
-        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
-    if len(data) > limits.AGENT_SETTINGS_BYTES_MAX:
-        _refuse(path, f"it is larger than {limits.AGENT_SETTINGS_BYTES_MAX} bytes")
-    try:
-        text = data.decode()
-        if not text.removeprefix(_BOM).strip():
-            return {}, text
-        settings = json.loads(
-            text.removeprefix(_BOM), object_pairs_hook=_without_doubles, parse_constant=_no_constant, parse_float=_finite
-        )
-    except (ValueError, RecursionError) as error:
-        _refuse(path, f"it is no valid JSON ({' '.join(str(error).split())})")
-    if not isinstance(settings, dict):
-        _refuse(path, f"it holds no object but {_shown(settings)}")
-    return settings, text
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> Settings:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a key stands twice in one object, and only one of the two would be kept")
-    return made
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"the number {text[:20]} is too large")
-    return number
-
-
-def _write(path: Path, settings: Settings, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else _NEW_FILE_MODE & ~_umask()
-    except OSError as error:
-        raise files.disk_error(error, path) from error
-    with files.writing_atomically(path, mode) as file:
-        file.write(_rendered(settings, text).encode())
-
-
-def _rendered(settings: Settings, before: str) -> str:
-    """As the file was written before: its indentation, its line ends, and whether it ends with one."""
-    indented = _INDENTED.search(before)
-    on_one_line = "\n" not in before.strip() and before.removeprefix(_BOM).strip() not in ("", "{}")
-    indent = indented[1] if indented else None if on_one_line else 2
-    try:
-        text = json.dumps(settings, indent=indent, ensure_ascii=False)
-        text.encode()
-    except UnicodeEncodeError:  # half a character, which only an escape can express
-        text = json.dumps(settings, indent=indent)
-    if not before.strip() or before.endswith("\n"):
-        text += "\n"
-    if "\r\n" in before:
-        text = text.replace("\n", "\r\n")
-    return (_BOM if before.startswith(_BOM) else "") + text
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _shown(value: object) -> str:
-    return json.dumps(value)[:40]
-
-
-def _refuse(path: Path, why: str) -> NoReturn:
-    raise PlaceError(f"{path} was left as it is: {why}. Put that right, then try again")

@@ -13,10 +13,7 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.model import AnyRecord
-
-INTAKE: Final = "_intake"
-"""The folder of what could not be routed. It is kept and counted, and nothing is concluded from it."""
+from hardwon.model import INTAKE, AnyRecord
 
 UNSORTED: Final = "(unsorted)"
 """The area of what lies directly in the folder of its outcome."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.fields import (
     Count,
     Finite,
@@ -126,6 +127,9 @@ class Remember(Enveloped):
     keys: Annotated[dict[Name, Scalar], Field(max_length=limits.ITEMS_MAX, description="Keys of your own.")] = {}
 
     def given(self) -> dict[str, Any]:
+        for name in self.keys:
+            if name == "author" or name in type(self).model_fields:
+                raise InvalidInputError.one(f"keys.{name}", self.keys[name], "keys that no record has already")
         said = super().given()
         return {**said.pop("keys", {}), **{name: value for name, value in said.items() if value is not None}}
 
@@ -344,6 +348,14 @@ class LastDays(Arguments):
     """How far back."""
 
     days: Annotated[int, Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days.")] = limits.FIX_DAYS
+
+
+class OfLastDays(Arguments):
+    """How far back, if not all the way."""
+
+    days: Annotated[
+        int | None, Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days; ever where nobody says.")
+    ] = None
 
 
 class Since(Arguments):

@@ -83,9 +83,9 @@ def _go_to(event: Event) -> None:
 
 
 def _text(event: Event, key: str) -> str:
-    """A text, without half characters: JSON can express them, and nothing else can."""
+    """A text, without half characters and zero bytes: JSON can express them, and no command can."""
     value = event.get(key)
-    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+    return value.replace("\0", "").encode(errors="replace").decode() if isinstance(value, str) else ""
 
 
 def _opened(chosen: Chosen) -> Memory:

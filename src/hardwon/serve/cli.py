@@ -21,7 +21,6 @@ import typer
 import hardwon
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.reports import Loaded
 from hardwon.serve import terminal
 from hardwon.serve.cli_base import (
     CARE,
@@ -37,6 +36,7 @@ from hardwon.serve.cli_base import (
     chosen,
     command,
     complain,
+    drop_output,
     fail,
     look,
     progress,
@@ -53,7 +53,9 @@ from hardwon.serve.terminal import visible
 
 if TYPE_CHECKING:
     from hardwon.datasets import DatasetLoaded  # their word lists are read only where they are needed
+    from hardwon.memory import Memory
     from hardwon.recall.topology import Branch
+    from hardwon.reports import Loaded
 
 _SHELLS: Final = ("bash", "zsh", "fish")
 _WRONG_USAGE: Final = 2
@@ -396,8 +398,10 @@ def load(
 ) -> None:
     """Take in a data set, or what another memory exported. Exit code 1 when something was refused."""
     if _holds_records(Path(file)):
-        with chosen(ctx).open(to_read=dry_run) as memory, progress("loading") as told:
-            records = memory.load(file, dry_run, progress=told)
+        with progress("loading") as told:
+            records = chosen(ctx).fill(
+                lambda memory, trying: memory.load(file, trying, progress=told), lambda tried: tried.added, dry_run=dry_run
+            )
         if as_json:
             write_json({"source": "records", **asdict(records)})
         else:
@@ -445,8 +449,12 @@ def _write_file(path: Path, texts: Iterable[str]) -> None:
 def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = False) -> "DatasetLoaded":
     from hardwon import datasets
 
-    with chosen(ctx).open(to_read=dry_run) as memory, progress("loading") as told:
-        return datasets.load_dataset(memory, source, author=author, dry_run=dry_run, progress=told)
+    with progress("loading") as told:
+
+        def loaded(memory: "Memory", trying: bool) -> "DatasetLoaded":
+            return datasets.load_dataset(memory, source, author=author, dry_run=trying, progress=told)
+
+        return chosen(ctx).fill(loaded, lambda tried: tried.stored, dry_run=dry_run)
 
 
 def _holds_records(path: Path) -> bool:
@@ -462,7 +470,7 @@ def _holds_records(path: Path) -> bool:
     return isinstance(value, dict) and {"kind", "id", "metadata"} <= value.keys()
 
 
-def _loaded_text(loaded: Loaded) -> str:
+def _loaded_text(loaded: "Loaded") -> str:
     done = "would be added" if loaded.dry_run else "added"
     lines = [
         f"{loaded.added} of {loaded.read} records {done}, {loaded.present} were here already, {loaded.forgotten} stay forgotten"
@@ -533,15 +541,28 @@ def main() -> None:
         # Without a buffer (PYTHONUNBUFFERED) Python does not notice when only a part was written.
         number, encoding = sys.stdout.fileno(), sys.stdout.encoding
         sys.stdout = open(number, "w", encoding=encoding, errors="backslashreplace", closefd=False)  # noqa: SIM115
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # somebody closed it: `hardwon … >&-`
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # as long as the process lives
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115  # as long as the process lives
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine())
     logging.getLogger("hardwon").addHandler(handler)
     warnings.showwarning = _show_warning
     _show_completion_of_a_named_shell()
-    app(prog_name="hardwon")
+    try:
+        app(prog_name="hardwon")
+    except OSError as error:  # help and completion are written by typer, and not by us
+        complain(f"cannot write the output: {error.strerror or error}")
+        sys.exit(FAILED)
+    finally:
+        _end_output()
+
+
+def _end_output() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        drop_output()
 
 
 def _show_completion_of_a_named_shell() -> None:

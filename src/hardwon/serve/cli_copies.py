@@ -10,6 +10,7 @@ import typer
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import (
     CARE,
+    DATA_SETS,
     Json,
     Yes,
     chosen,
@@ -39,7 +40,7 @@ _FORMAT_OF: Final = {".json": ExportFormat.JSON, ".csv": ExportFormat.CSV}
 
 
 @command(
-    CARE,
+    DATA_SETS,
     "hardwon export records.jsonl",
     "hardwon export fixes.csv --json",
     "hardwon export report.json --format insights",
@@ -74,6 +75,8 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write the records, or a report of the fixes, to a file."""
+    if file == "-":
+        fail("an export goes to a file, which is there whole or not at all: name one (./- is a name, too)")
     path = Path(file)
     wanted = form or _FORMAT_OF.get(path.suffix.lower(), ExportFormat.JSONL)
     if not force and path.exists():

@@ -22,7 +22,18 @@ from hardwon.errors import PlaceError
 from hardwon.memory import Memory
 from hardwon.outside import claude_code, git_hooks
 from hardwon.outside.git import Repository, last_commit, repository_root
-from hardwon.serve.cli_base import CARE, Json, add_app, chosen, complain, inner_command, new_app, settings_of, write, write_json
+from hardwon.serve.cli_base import (
+    SERVING,
+    Json,
+    add_app,
+    chosen,
+    complain,
+    inner_command,
+    new_app,
+    settings_of,
+    write,
+    write_json,
+)
 from hardwon.serve.terminal import visible
 
 if TYPE_CHECKING:
@@ -55,7 +66,7 @@ hooks: Final = new_app(
 )
 add_app(
     "hooks",
-    CARE,
+    SERVING,
     hooks,
     more="""`hardwon hooks install` puts a `post-commit` hook into this repository: a commit that makes tests pass publishes
     what led to it, as [feedback.md](feedback.md) says. `hardwon hooks status` tells whether it is there, `hardwon hooks

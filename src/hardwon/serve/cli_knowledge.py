@@ -10,6 +10,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.model import Decision
 from hardwon.serve.cli_base import (
     CARE,
+    LEARNED,
     TRUST,
     Json,
     chosen,
@@ -35,7 +36,7 @@ _DECIDED: Final = {
 
 
 @command(
-    CARE,
+    LEARNED,
     "hardwon consolidate",
     "hardwon consolidate --llm",
     answers="""`merged`, `contradictions`, `promoted`, `retired`, `written` (each a list of decisions: `id`, `action`,

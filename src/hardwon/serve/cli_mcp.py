@@ -11,11 +11,11 @@ from typing import Annotated, Final
 
 import typer
 
-from hardwon.errors import MissingExtraError
+from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.govern.access import SCOPES
 from hardwon.serve import mcp_clients
 from hardwon.serve.cli_base import (
-    CARE,
+    SERVING,
     Json,
     add_app,
     chosen,
@@ -27,16 +27,8 @@ from hardwon.serve.cli_base import (
     write_json,
     write_text,
 )
+from hardwon.serve.cli_tokens import ScopeName
 from hardwon.tokens import author_name
-
-
-class Scope(StrEnum):
-    """How far a client may go: `hardwon.govern.access.SCOPES`."""
-
-    READ = "read"
-    WRITE = "write"
-    GOVERN = "govern"
-    ADMIN = "admin"
 
 
 class ClientName(StrEnum):
@@ -54,7 +46,7 @@ class ClientName(StrEnum):
 Author = Annotated[
     str | None, typer.Option(help="Who is named in what is recorded.", show_default="the client, as it introduces itself")
 ]
-Allowed = Annotated[Scope, typer.Option(help="How far the client may go.")]
+Allowed = Annotated[ScopeName, typer.Option(help="How far the client may go.")]
 Btb = Annotated[bool, typer.Option("--btb", help="Also the tool names of the BTB memory server.")]
 Which = Annotated[ClientName, typer.Argument(help=f"The client: {', '.join(ClientName)}.", show_default=False)]
 Write = Annotated[bool, typer.Option("--write", help="Change the client's file instead of printing it.")]
@@ -71,7 +63,7 @@ mcp: Final = new_app(
 )
 add_app(
     "mcp",
-    CARE,
+    SERVING,
     mcp,
     more="""[mcp.md](mcp.md) says what a client gets. Without a further word it serves, until the client closes its end, or
     SIGTERM (exit code 0) or SIGINT (130) ends it. It takes `pip install 'hardwon[mcp]'`.
@@ -84,7 +76,7 @@ add_app(
 
 
 @mcp.callback()
-def _serve(ctx: typer.Context, author: Author = None, scope: Allowed = Scope.WRITE, btb: Btb = False) -> None:
+def _serve(ctx: typer.Context, author: Author = None, scope: Allowed = ScopeName.WRITE, btb: Btb = False) -> None:
     if author is not None:
         author = author_name("--author", author)
     if ctx.invoked_subcommand is not None:
@@ -96,7 +88,7 @@ def _serve(ctx: typer.Context, author: Author = None, scope: Allowed = Scope.WRI
         raise MissingExtraError(
             f"the MCP SDK cannot be imported ({error}); install it with: pip install 'hardwon[mcp]'"
         ) from None
-    with chosen(ctx).open(to_read=scope == Scope.READ) as memory:
+    with chosen(ctx).open(to_read=scope == ScopeName.READ) as memory:
         serve_stdio(memory, author, next(each for each in SCOPES if each == scope), btb=btb)
 
 
@@ -119,6 +111,8 @@ def install(
     ctx: typer.Context, client: Which, save: Write = False, user: User = False, name: Name = "hardwon", as_json: Json = False
 ) -> None:
     """Print what a client needs to start this memory, or write it into the client's file."""
+    if not name.strip() or not name.isprintable():
+        raise InvalidInputError.one("name", name, "a text on one line")
     known = mcp_clients.CLIENTS[client]
     path = known.file(user, Path.home(), Path.cwd())
     command = [*_program(shared=not user and known.project is not None), *_memory(ctx), "mcp", *ctx.meta.get("mcp", [])]

@@ -8,13 +8,13 @@ import typer
 from hardwon.doors.adoption import StoreKind
 from hardwon.memory import Memory
 from hardwon.reports import Merged
-from hardwon.serve.cli_base import CARE, FAILED, Json, chosen, command, counted, fail, progress, write_json, write_text
+from hardwon.serve.cli_base import DATA_SETS, FAILED, Json, chosen, command, counted, fail, progress, write_json, write_text
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")]
 
 
 @command(
-    CARE,
+    DATA_SETS,
     "hardwon --memory agent_brain merge copy.db",
     "hardwon --project website merge copy.db --json",
     answers="""`other` (the file that was merged), `added`, `present`, `conflicting` (ids that both keep with different
@@ -35,18 +35,23 @@ def merge(
     file = Memory.place_of(other)
     if not file.exists():  # told before a memory is made for it
         fail(f"there is no memory at {other}: name the folder or the .db file of another one")
-    with chosen(ctx).open() as memory, progress("merging") as told:
-        done = memory.merge(other, progress=told)
+    with progress("merging") as told:
+        project, done = chosen(ctx).fill(lambda memory, _: (memory.project, memory.merge(other, progress=told)), _brings)
     if as_json:
         write_json({"other": str(file), **asdict(done)})
     else:
-        write_text(_merged_text(done, memory.project))
+        write_text(_merged_text(done, project))
     if done.conflicting:
         raise typer.Exit(FAILED)
 
 
+def _brings(named: tuple[str, Merged]) -> bool:
+    done = named[1]
+    return any((done.added, done.present, done.forgotten, done.conflicting, done.events))
+
+
 def _merged_text(done: Merged, project: str) -> str:
-    if not any((done.added, done.present, done.forgotten, done.conflicting, done.events)):
+    if not _brings((project, done)):
         return f"there is nothing in project {project} of the other memory: --project names another"
     lines = [
         f"{counted(done.added, 'record')} added, {done.present} were here already, {done.forgotten} stay forgotten",
@@ -57,7 +62,7 @@ def _merged_text(done: Merged, project: str) -> str:
 
 
 @command(
-    CARE,
+    DATA_SETS,
     "hardwon adopt old/ai_memory.db --dry-run",
     "hardwon --memory agent_brain adopt memories.jsonl --kind data-set --author made-up --json",
     answers="""`source` (its path), `kind`, `read`, `added`, `present`, `forgotten` (here, and they stay so), `rejected` and
@@ -90,8 +95,12 @@ def adopt(
     from hardwon.doors import adoption
 
     what = kind or adoption.kind_of(path)  # told before a memory is made for it
-    with chosen(ctx).open(to_read=dry_run) as memory, progress("adopting") as told:
-        done = adoption.adopt(path, memory, kind=what, author=author, dry_run=dry_run, progress=told)
+    with progress("adopting") as told:
+
+        def taken_in(memory: Memory, trying: bool) -> adoption.Adoption:
+            return adoption.adopt(path, memory, kind=what, author=author, dry_run=trying, progress=told)
+
+        done = chosen(ctx).fill(taken_in, lambda tried: tried.added, dry_run=dry_run)
     if as_json:
         write_json({"source": path, **done.to_dict()})
     else:

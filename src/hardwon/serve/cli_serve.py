@@ -68,6 +68,7 @@ def serve(
     from hardwon.serve.gate import Gate
     from hardwon.serve.rest import build_app
     from hardwon.serve.rest_settings import Settings, is_loopback
+    from hardwon.serve.rest_streams import remove_left_over
 
     if (tls_cert is None) != (tls_key is None):
         raise InvalidInputError.one("tls_key" if tls_key is None else "tls_cert", None, "both, or neither of them")
@@ -92,6 +93,7 @@ def serve(
             open_to=ANYBODY if no_auth else None,
             requests_per_s=rate,
         )
+        remove_left_over(settings.spool)
         if not no_auth and not memory.tokens.all():
             complain("there is no token yet, so nobody is let in: hardwon tokens create NAME --scope write makes one")
 

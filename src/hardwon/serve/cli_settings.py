@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import typer
 
+from hardwon.govern.redaction import redact
 from hardwon.memory import Memory
 from hardwon.model import Source
 from hardwon.serve.cli_base import CARE, Json, command, settings_of, write_json, write_lines
@@ -58,7 +59,7 @@ def _in_effect(found: Settings, location: str) -> dict[str, str]:
 
 
 def _without_secrets(value: str) -> str:
-    return _SECRET.sub("…", value) if "://" in value else value
+    return redact(_SECRET.sub("…", value) if "://" in value else value)[0]
 
 
 def _files(found: Settings) -> list[dict[str, Any]]:

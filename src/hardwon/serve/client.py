@@ -13,17 +13,19 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self
 from urllib.parse import quote, urlencode, urlsplit
+from weakref import WeakSet, finalize
 
 from hardwon import intake, limits
 from hardwon.errors import (
     BusyError,
+    ClosedError,
     ConflictError,
     ForbiddenError,
     FullError,
@@ -40,7 +42,7 @@ from hardwon.model import AnyRecord, Record
 from hardwon.outside.git import Repository, repository_root
 from hardwon.recalling import Context
 from hardwon.recorder import EpisodeRecorder, TrajectoryRecorder
-from hardwon.reports import Backup, Loaded
+from hardwon.reports import Backup, LifeEvent, Loaded
 from hardwon.serve.arguments import Enveloped, Remember
 from hardwon.serve.operations import OPERATIONS, Operation
 from hardwon.serve.shapes import json_bytes, jsonable, parsed
@@ -132,6 +134,19 @@ class Client(_Methods):
             return found
         return None
 
+    def audit(self, record_id: Any) -> list[LifeEvent]:
+        """The record's whole life; empty where there never was one."""
+        with suppress(UnknownRecordError):
+            life: list[LifeEvent] = self._ask(OPERATIONS["audit"], {"record_id": str(record_id)})
+            return life
+        return []
+
+    def add_many(self, records: Iterable[Any]) -> list[str]:
+        """Keeps all of the records or, when one is refused, none; returns their ids."""
+        given = [_as_json(record) for record in intake.items("records", records)]
+        added: list[str] = self._ask(OPERATIONS["add_many"], {"records": given}) if given else []
+        return added
+
     def keep(self, record: Any) -> Any:
         """As `add`, and returns the record as it was kept."""
         return self.get(self.add(record))
@@ -158,7 +173,7 @@ class Client(_Methods):
             raise InvalidInputError.one("progress", progress, "None: a server does not tell")
         count = 0
         with files.writing_atomically(intake.path("path", path)) as file, self._stream(OPERATIONS["export"]) as response:
-            while line := response.readline(limits.RECORD_BYTES_MAX + 2):
+            for line in self._wire.lines(response):
                 file.write(line)
                 count += 1
         return count
@@ -179,7 +194,7 @@ class Client(_Methods):
         target = intake.path("path", path)
         with files.writing_atomically(target) as file, self._stream(OPERATIONS["backup"]) as response:
             told, digest = response.getheader("Hardwon-SHA256", ""), sha256()
-            while data := response.read(limits.HASHED_AT_ONCE_BYTES):
+            for data in self._wire.pieces(response):
                 file.write(data)
                 digest.update(data)
             found = digest.hexdigest()
@@ -188,7 +203,7 @@ class Client(_Methods):
         return Backup(target, found, target.stat().st_size)
 
     def _stream(self, operation: Operation) -> Any:
-        return closing(self._wire.stream(self._path(operation.path)))
+        return self._wire.stream(self._path(operation.path))
 
     # --- one request ------------------------------------------------------------------------------------------------
 
@@ -204,7 +219,10 @@ class Client(_Methods):
             answer = self._wire.answer("GET", self._path(path, {name: _in_query(value) for name, value in sent.items()}))
         else:
             answer = self._wire.answer("POST", self._path(path), json_bytes(sent), secrets.token_hex(16))
-        return parsed(operation.gives, answer)
+        try:
+            return parsed(operation.gives, answer)
+        except InvalidInputError as error:
+            raise ServerError(f"{self.location} sent something else than {operation.name} gives ({error})") from None
 
     def _here(self, said: dict[str, Any]) -> dict[str, Any]:
         """With what is known here of what is recorded: the commit, and the hashes of files."""
@@ -264,8 +282,6 @@ def _wired(operation: Operation, said: dict[str, Any], client: Client) -> dict[s
             said |= given if isinstance(given, Mapping) else {"ids": _ids(given)} if given else {}
         case "add":
             said["record"] = _as_json(said["record"])
-        case "add_many":
-            said["records"] = [_as_json(record) for record in intake.items("records", said["records"])]
     return {name: jsonable(value) if name == "issue" else value for name, value in said.items()}
 
 
@@ -312,6 +328,14 @@ class _Place(NamedTuple):
     tls: ssl.SSLContext | None
 
 
+class _Held:
+    """A thread's connection: closed when the thread is no more."""
+
+    def __init__(self, connection: HTTPConnection) -> None:
+        self.connection = connection
+        finalize(self, connection.close)
+
+
 class _Wire:
     """HTTP to one server: a connection for each thread, kept open between requests."""
 
@@ -323,12 +347,13 @@ class _Wire:
         self._authorization = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._timeout_s = timeout_s
         self._of_thread = threading.local()
-        self._all: list[HTTPConnection] = []
+        self._all: WeakSet[HTTPConnection] = WeakSet()
         self._lock = threading.Lock()
+        self._closed = False
 
     def close(self) -> None:
         with self._lock:
-            connections, self._all = self._all, []
+            connections, self._closed = list(self._all), True
         for connection in connections:
             connection.close()
 
@@ -349,18 +374,45 @@ class _Wire:
                 time.sleep(min(max(wait_s, asked_s), limits.CLIENT_WAIT_S_MAX))
         raise AssertionError("the last attempt answers or raises")
 
-    def stream(self, path: str) -> HTTPResponse:
+    @contextmanager
+    def stream(self, path: str) -> Iterator[HTTPResponse]:
         """An answer to be read in pieces, on a connection of its own."""
+        with closing(self._connect()) as connection:
+            try:
+                connection.request("GET", path, headers={**self._authorization, "Connection": "close"})
+                response = connection.getresponse()
+            except (OSError, HTTPException) as error:
+                raise self._unanswered(error) from None
+            with closing(response):
+                if response.status != 200:
+                    self._json(response)
+                yield response
+
+    def lines(self, response: HTTPResponse) -> Iterator[bytes]:
+        """Every line of an answer. One that was cut off is an error, also where it was cut off between two lines."""
+        rest = b""
+        for piece in self.pieces(response):
+            *whole, rest = (rest + piece).split(b"\n")
+            yield from (line + b"\n" for line in whole)
+            if len(rest) > limits.RECORD_BYTES_MAX:
+                raise ServerError(f"{self.origin} sent a line that is longer than any record: is it a Hardwon server?")
+        if rest:
+            raise ServerError(f"the answer of {self.origin} ends in the middle of a record: try again")
+
+    def pieces(self, response: HTTPResponse) -> Iterator[bytes]:
         try:
-            connection = self._connect()
-            connection.request("GET", path, headers={**self._authorization, "Connection": "close"})  # it ends with the answer
-            response = connection.getresponse()
+            while data := response.read(limits.HASHED_AT_ONCE_BYTES):
+                yield data
         except (OSError, HTTPException) as error:
             raise self._unanswered(error) from None
-        if response.status != 200:
-            with closing(response):
-                self._json(response)
-        return response
+        self._check_all_came(response)
+
+    def _check_all_came(self, response: HTTPResponse) -> None:
+        """`read` says nothing where an answer ends before its length is reached."""
+        if response.length:
+            raise _UnansweredError(
+                f"the answer of {self.origin} was cut off, {response.length} bytes before its end: try again"
+            )
 
     def upload(self, path: str, source: Path) -> Any:
         headers = {**self._authorization, "Content-Type": "application/x-ndjson", "Content-Length": str(source.stat().st_size)}
@@ -372,17 +424,15 @@ class _Wire:
             raise ServerError(f"cannot send {source} to {self.origin} ({_words(error)})") from None
 
     def _connect(self) -> HTTPConnection:
+        if self._closed:
+            raise ClosedError(f"the client of {self.origin} was closed")
         host, port, tls = self._place
         if tls is None:
             return HTTPConnection(host, port, timeout=self._timeout_s)
         return HTTPSConnection(host, port, timeout=self._timeout_s, context=tls)
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> HTTPResponse:
-        connection = getattr(self._of_thread, "connection", None)
-        if connection is None:
-            connection = self._of_thread.connection = self._connect()
-            with self._lock:
-                self._all.append(connection)
+        connection = self._of_this_thread()
         try:
             connection.request(method, path, body, {**headers, **self._authorization})
             response: HTTPResponse = connection.getresponse()
@@ -393,6 +443,14 @@ class _Wire:
                 raise ServerError(f"{self.origin} has a certificate that is not trusted ({error.verify_message})") from None
             raise self._unanswered(error) from None
 
+    def _of_this_thread(self) -> HTTPConnection:
+        held: _Held | None = getattr(self._of_thread, "held", None)
+        if held is None or self._closed:
+            held = self._of_thread.held = _Held(self._connect())
+            with self._lock:
+                self._all.add(held.connection)
+        return held.connection
+
     def _unanswered(self, error: Exception) -> ServerError:
         return _UnansweredError(f"{self.origin} did not answer ({_words(error)}): is `hardwon serve` running there?")
 
@@ -400,13 +458,15 @@ class _Wire:
         try:
             data = response.read(limits.CLIENT_ANSWER_BYTES_MAX + 1)
         except (OSError, HTTPException) as error:
-            self._of_thread.connection = None
+            self._of_thread.held = None
             raise self._unanswered(error) from None
         if len(data) > limits.CLIENT_ANSWER_BYTES_MAX:
+            self._of_thread.held = None
             raise ServerError(f"{self.origin} sent more than {limits.CLIENT_ANSWER_BYTES_MAX} bytes: ask for less at a time")
+        self._check_all_came(response)
         try:
             value = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ServerError(f"{self.origin} sent no JSON (HTTP {response.status}): is it a Hardwon server?") from None
         if response.status == 200:
             return value
@@ -431,7 +491,7 @@ def _error_of(response: HTTPResponse, problem: Mapping[str, Any]) -> HardwonErro
     said = str(problem.get("detail") or problem.get("title") or f"HTTP {response.status}")
     if response.status == 429:
         wait = response.getheader("Retry-After", "1")
-        return TooManyRequestsError(said, float(wait) if wait.isdigit() else 1.0)
+        return TooManyRequestsError(said, float(wait) if wait.isdecimal() else 1.0)
     listed = problem.get("errors")
     if response.status in (400, 413, 422) and isinstance(listed, list) and listed:
         told = [
@@ -446,16 +506,25 @@ def _words(error: Exception) -> str:
 
 
 def _place_of(url: str, ca_file: str | Path | None, plain_http: bool) -> _Place:
-    allowed = "an address such as https://memory.example.org or http://127.0.0.1:8765"
+    allowed = "an address such as https://memory.example.org or http://127.0.0.1:7433"
     try:
         parts = urlsplit(intake.text("url", url))
         port = parts.port
     except ValueError:
         raise InvalidInputError.one("url", url, allowed) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.path.strip("/")
+        or parts.query
+        or "@" in parts.netloc
+    ):
         raise InvalidInputError.one("url", url, allowed)
     if parts.scheme == "https":
-        context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+        try:
+            context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+        except OSError as error:  # SSLError is one
+            raise InvalidInputError.one("ca_file", str(ca_file), f"a file of certificates in PEM ({_words(error)})") from None
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         return _Place(parts.hostname, port or 443, context)
     if parts.hostname not in _LOOPBACK and not plain_http:

@@ -94,7 +94,7 @@ class Gate:
 
     def check(self, caller: Caller, operation: Operation, project: str) -> None:
         """Raises where the caller may not. Everything that is carried out was checked; who has a body to read asks before."""
-        check_access(caller, operation.scope, project)
+        check_access(caller, operation.scope, project, whole=operation.whole)
 
     def open_projects(self) -> list[str]:
         """Those whose memory is open."""
@@ -139,14 +139,17 @@ class _Memories:
     @contextmanager
     def use(self, project: str) -> Iterator[Memory]:
         with self._lock:
-            held = self._open.get(project)
-            if held is None:
-                held = self._open[project] = _Open(self._open_memory(project))
+            known = project in self._open
+        spare = [] if known else [_Open(self._open_memory(project))]  # what takes long to open holds up nobody else
+        with self._lock:
+            if project not in self._open:
+                self._open[project] = spare.pop() if spare else _Open(self._open_memory(project))
+            held = self._open[project]
             held.users += 1
             self._open.move_to_end(project)
-            idle = self._too_many()
+            spare += self._too_many()
         try:
-            for one in idle:
+            for one in spare:
                 one.memory.close()
             yield held.memory
         finally:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.recall.fence import CUT
+
+_CALLERS_OWN: Final = frozenset({"system_info", "other", "data"})
+"""Fields of records that hold whatever JSON their author liked, as deep as they liked: at last, nothing of it is shown."""
 
 
 class Fitted(NamedTuple):
@@ -46,15 +49,24 @@ class _Cut:
 
     def value(self, given: Any, level: int) -> Any:
         if isinstance(given, str):
-            if len(given) <= self._text_chars:
-                return given
-            self._texts_cut += 1
-            return given[: self._text_chars - 1] + CUT
+            return self._text(given)
         if isinstance(given, list):
             return self._list(given, level)
         if isinstance(given, dict):
-            return {name: self.value(inner, level + 1) for name, inner in self._entries(given)}
+            return {self._text(name): self._field(name, inner, level + 1) for name, inner in self._entries(given)}
         return given
+
+    def _text(self, given: str) -> str:
+        if len(given) <= self._text_chars:
+            return given
+        self._texts_cut += 1
+        return given[: self._text_chars - 1] + CUT
+
+    def _field(self, name: str, given: Any, level: int) -> Any:
+        if name in _CALLERS_OWN and given and self._levels <= 1:
+            self._items_left_out += len(given)
+            return {}
+        return self.value(given, level)
 
     def _list(self, given: list[Any], level: int) -> list[Any]:
         # A list of plain values may be a pair, which has its length; a list of objects may be empty.
@@ -65,9 +77,11 @@ class _Cut:
     def _entries(self, given: dict[str, Any]) -> list[tuple[str, Any]]:
         entries = list(given.items())
         most = max(self._items, limits.COUNTS_SHOWN_MIN)
-        if len(entries) <= most or not all(isinstance(inner, int | float) for inner in given.values()):
+        if len(entries) <= most:
             return entries
         self._items_left_out += len(entries) - most
+        if not all(isinstance(inner, int | float) for inner in given.values()):
+            return entries[:most]  # what every record has stands first, and is less
         return sorted(entries, key=lambda entry: (-entry[1], entry[0]))[:most]
 
     def said(self) -> str:

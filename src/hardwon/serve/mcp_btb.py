@@ -16,9 +16,8 @@ from pydantic import Field
 from hardwon import limits
 from hardwon.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.govern.access import Scope
-from hardwon.model import Experience, Outcome
+from hardwon.model import INTAKE, Experience, Outcome
 from hardwon.recall.globs import Glob
-from hardwon.recall.topology import INTAKE
 from hardwon.routing import Coherence, file_name
 from hardwon.serve import mcp_text as text
 from hardwon.serve.arguments import Arguments, Limited, Nothing, Remember

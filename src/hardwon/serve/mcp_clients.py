@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.errors import HardwonError
+from hardwon.errors import PlaceError
+from hardwon.outside import json_settings
+from hardwon.outside.json_settings import Settings
 
 MCP_SERVERS: Final = "mcpServers"
-
-
-class ClientConfigError(HardwonError):
-    """A client's configuration was left as it is. The message says why, and what to do."""
+_PRIVATE: Final = 0o600  # a new file: a memory's address may hold a password
 
 
 @dataclass(frozen=True)
@@ -91,12 +87,12 @@ def _entry(client: Client, command: Sequence[str]) -> dict[str, Any]:
 def write(client: Client, path: Path, name: str, command: Sequence[str]) -> bool:
     """Adds the server to the client's file, or brings its entry up to date; False where it stands there already."""
     _check_json(client, path)
-    settings = _read(path)
+    settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
     servers = _servers(settings, client, path)
     entry = _entry(client, command)
     if servers.get(name) == entry:
         return False
-    _replace(path, {**settings, client.key: {**servers, name: entry}})
+    json_settings.write(path, {**settings, client.key: {**servers, name: entry}}, text, _PRIVATE)
     return True
 
 
@@ -105,74 +101,22 @@ def take_out(client: Client, path: Path, name: str) -> bool:
     if not path.exists():
         return False
     _check_json(client, path)
-    settings = _read(path)
+    settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
     servers = _servers(settings, client, path)
     if name not in servers:
         return False
-    _replace(path, {**settings, client.key: {each: entry for each, entry in servers.items() if each != name}})
+    others = {each: entry for each, entry in servers.items() if each != name}
+    json_settings.write(path, {**settings, client.key: others}, text)
     return True
 
 
 def _check_json(client: Client, path: Path) -> None:
     if client.is_toml:
-        raise ClientConfigError(f"{path} is TOML, which is not written here: edit it, or use the command of {client.title}")
+        raise PlaceError(f"{path} is TOML, which is not written here: edit it, or use the command of {client.title}")
 
 
-def _servers(settings: Mapping[str, Any], client: Client, path: Path) -> dict[str, Any]:
+def _servers(settings: Settings, client: Client, path: Path) -> dict[str, Any]:
     servers = settings.get(client.key, {})
     if not isinstance(servers, dict):
-        raise ClientConfigError(
-            f"{path} was left alone: {client.key} in it is no object; correct it, or edit the file yourself"
-        )
+        json_settings.refuse(path, f"its {client.key} is no object but {json_settings.shown(servers)}")
     return servers
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """What stands in the file; nothing where there is none. Comments and double keys would be lost, so such a file is left."""
-    try:
-        if path.stat().st_size > limits.CLIENT_CONFIG_BYTES_MAX:
-            raise ClientConfigError(f"{path} was left alone: it is larger than any configuration; edit it yourself")
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
-        return {}
-    except UnicodeDecodeError:
-        raise ClientConfigError(f"{path} was left alone: it is not UTF-8; correct it, or edit it yourself") from None
-    if not text.strip():
-        return {}
-    try:
-        settings = json.loads(text, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError) as error:
-        why = f"it is not plain JSON ({error})"
-        raise ClientConfigError(f"{path} was left alone: {why}; correct it, or add the entry yourself") from None
-    if not isinstance(settings, dict):
-        raise ClientConfigError(f"{path} was left alone: it holds no JSON object; correct it, or edit it yourself")
-    return settings
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key stands in it twice")
-    return found
-
-
-def _replace(path: Path, settings: Mapping[str, Any]) -> None:
-    """All of it or nothing: whoever reads it meanwhile sees the old one or the new one. A link stays one."""
-    target = path.resolve()
-    text = json.dumps(settings, indent=2, ensure_ascii=False)
-    if any("\ud800" <= char <= "\udfff" for char in text):  # halves of a character, which only an escape can spell
-        text = json.dumps(settings, indent=2)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):  # a new one is for its owner alone, as mkstemp made it
-            Path(name).chmod(target.stat().st_mode & 0o777)
-        Path(name).replace(target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -20,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 import hardwon
 from hardwon.errors import ForbiddenError, HardwonError
 from hardwon.govern.access import Scope, includes
+from hardwon.govern.redaction import redact
 from hardwon.serve.arguments import Arguments
 from hardwon.serve.mcp_btb import BTB_TOOLS, BtbTool, btb_answer
 from hardwon.serve.mcp_tools import TOOLS, Answer, Tool, answer_of, input_schema, output_schema
@@ -129,14 +131,14 @@ async def _call_tool(who: WhoAsks, btb: bool, ctx: Context, asked: types.CallToo
     if tool is None:
         scope: Scope = visitor.caller.scope
         offered = [name for name, known in TOOLS.items() if includes(scope, known.operation.scope)]
-        raise MCPError(types.INVALID_PARAMS, f"there is no tool {asked.name[:80]!r}: there are {', '.join(offered)}")
+        raise MCPError(types.INVALID_PARAMS, f"there is no tool {redact(asked.name[:80])[0]!r}: there are {', '.join(offered)}")
     key = (ctx.meta or {}).get(IDEMPOTENCY_KEY)
     try:
         answer = await _in_thread(_carried_out, tool, visitor, asked.arguments or {}, key)
     except ForbiddenError as error:
         return _failed(str(error) if visitor.caller.token_id else _NOT_ALLOWED.format(caller=visitor.caller))
     except HardwonError as error:
-        return _failed(" ".join(str(error).split()))
+        return _failed(_in_a_line(error))
     except Exception:  # noqa: BLE001  # the process's edge: a caller gets a line, whoever runs it the whole story
         _log.exception("%s failed", asked.name)
         return _failed(_UNEXPECTED)
@@ -146,10 +148,15 @@ async def _call_tool(who: WhoAsks, btb: bool, ctx: Context, asked: types.CallToo
 
 
 def _carried_out(tool: Tool | BtbTool, visitor: Visitor, arguments: Mapping[str, Any], key: object) -> Answer:
+    visitor = visitor if key is None else replace(visitor, key=str(key))
     if isinstance(tool, BtbTool):
         return btb_answer(tool, tool.run(visitor, parsed(tool.takes, dict(arguments))))
-    once = None if key is None else str(key)
-    return answer_of(tool, visitor.ask(tool.operation.name, arguments, once))
+    return answer_of(tool, visitor.ask(tool.operation.name, arguments))
+
+
+def _in_a_line(error: HardwonError) -> str:
+    """What went wrong, without a secret that was given in a wrong place: answers end up in transcripts."""
+    return redact(" ".join(str(error).split()))[0]
 
 
 def _failed(why: str) -> types.CallToolResult:
@@ -166,7 +173,7 @@ async def _or_error(work: Callable[..., T], *arguments: Any) -> T:
     try:
         return await _in_thread(work, *arguments)
     except HardwonError as error:
-        raise MCPError(types.INVALID_PARAMS, " ".join(str(error).split())) from None
+        raise MCPError(types.INVALID_PARAMS, _in_a_line(error)) from None
     except Exception:  # noqa: BLE001  # likewise
         _log.exception("reading failed")
         raise MCPError(types.INTERNAL_ERROR, _UNEXPECTED) from None

@@ -18,7 +18,7 @@ from hardwon.recall.fence import fenced
 from hardwon.recall.hit import Hit
 from hardwon.recall.topology import Branch, Hotspot, Reflection
 from hardwon.recalling import Context
-from hardwon.reports import SimilarIssues, Stats
+from hardwon.reports import SimilarIssues
 from hardwon.serve.mcp_bounds import bounded_text
 from hardwon.serve.terminal import (
     Line,
@@ -33,6 +33,7 @@ from hardwon.serve.terminal import (
     stats_lines,
 )
 from hardwon.serve.terminal_fixes import model_lines, outcome_of
+from hardwon.stats import Stats
 
 _LOOK: Final = Look(width=limits.TOOL_TEXT_WIDTH)
 _MAP_LOOK: Final = Look(width=100)
@@ -121,11 +122,13 @@ def topology(found: Branch) -> str:
 
 
 def hotspots(found: Sequence[Hotspot]) -> str:
-    return bounded_text(shown(hotspot_lines(found, _MAP_LOOK)).rstrip())
+    lines = hotspot_lines(found, _MAP_LOOK)
+    return data(_plain(lines)) if found else shown(lines).strip()
 
 
 def stats(found: Stats) -> str:
-    return bounded_text(shown(stats_lines(found, _MAP_LOOK)).rstrip())
+    """Authors and tools are named as they named themselves."""
+    return data(_plain(stats_lines(found, _MAP_LOOK)))
 
 
 def record_lines(records: Iterable[AnyRecord]) -> list[str]:

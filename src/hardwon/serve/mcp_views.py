@@ -27,16 +27,17 @@ _KINDS: Final = ("experience", "fact", "trajectory", "episode", "fix")
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody who was let in, and the project that they ask about."""
+    """Somebody who was let in, and the project that they ask about. `key`: the idempotency key of their request, if any."""
 
     gate: Gate
     caller: Caller
     project: str
+    key: str | None = None
 
-    def ask(self, name: str, arguments: Mapping[str, Any] | None = None, key: str | None = None) -> Any:
-        """One operation, through the gate. `key`: under an idempotency key, once."""
+    def ask(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
+        """One operation, through the gate; where there is a key, once."""
         said = parsed(OPERATIONS[name].takes, dict(arguments or {}))
-        return self.gate.perform(self.caller, name, self.project, said, key)
+        return self.gate.perform(self.caller, name, self.project, said, self.key)
 
 
 # --- resources --------------------------------------------------------------------------------------------------------

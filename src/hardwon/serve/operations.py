@@ -16,7 +16,7 @@ from hardwon.govern.access import Caller, Scope, includes
 from hardwon.govern.redaction import redact_json
 from hardwon.learn.compare import Comparison
 from hardwon.learn.confidence import Odds
-from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend
+from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
 from hardwon.learn.rules import Card, Rule, ScoreHistory, TaskScores
 from hardwon.memory import Memory
@@ -30,6 +30,7 @@ from hardwon.model import (
     Fact,
     Fix,
     Trajectory,
+    Validation,
 )
 from hardwon.recall.advice import Advice
 from hardwon.recall.hit import Hit
@@ -48,11 +49,11 @@ from hardwon.reports import (
     Loaded,
     Page,
     SimilarIssues,
-    Stats,
     Synced,
 )
 from hardwon.serve import arguments as takes
 from hardwon.serve.arguments import Arguments
+from hardwon.stats import Stats
 
 Method = Literal["GET", "POST"]
 Signature = Literal["author", "by"]
@@ -64,7 +65,8 @@ class Operation:
     """One use of a memory. `path` is below a project's address; `signs` is the keyword by which `Memory` is told who asks;
     `tool` and `command` are its names as an MCP tool and on the command line, None where it has none there. `again` answers a
     request that was carried out before, from the ids that it concerned; None where doing it twice does no harm. `streams`:
-    its body or its answer goes as a stream, which each surface does in its own way."""
+    its body or its answer goes as a stream, which each surface does in its own way. `whole`: it reaches into every project,
+    so a token for some of them is not enough."""
 
     name: str
     scope: Scope
@@ -79,6 +81,7 @@ class Operation:
     again: Again | None = None
     destructive: bool = False
     streams: Literal["in", "out"] | None = None
+    whole: bool = False
 
     @property
     def reads(self) -> bool:
@@ -131,13 +134,20 @@ def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
     if not isinstance(kind, str) or kind not in MODEL_OF_KIND:
         raise InvalidInputError.one(f"{field}.kind", kind, ", ".join(MODEL_OF_KIND))
     made = MODEL_OF_KIND[kind].model_validate(redact_json(dict(record))[0] if kind == "episode" else dict(record))
-    status = made.metadata.validation.status
-    if status != "hypothesis" and not includes(caller.scope, "govern"):
-        allowed = "hypothesis; a token with the scope govern may claim more"
-        raise InvalidInputError.one(f"{field}.metadata.validation.status", status, allowed)
     metadata = made.metadata
+    if not includes(caller.scope, "govern"):
+        _check_claims_nothing(metadata.validation, f"{field}.metadata.validation")
     signed: AnyRecord = made.altered(metadata=metadata.altered(source=metadata.source.altered(author=caller.name)))
     return signed
+
+
+def _check_claims_nothing(validation: Validation, field: str) -> None:
+    plain = {"status": "hypothesis", "verified_by": None, "verification_id": None}
+    for name, usual in plain.items():
+        claimed = getattr(validation, name)
+        if claimed != usual:
+            allowed = f"{usual or 'nothing'}; a token with the scope govern may claim more"
+            raise InvalidInputError.one(f"{field}.{name}", claimed, allowed)
 
 
 def _add(memory: Memory, said: takes.Add, caller: Caller) -> str:
@@ -250,6 +260,7 @@ _ALL: Final = (
     _operation("model_insights", "read", "GET /model-insights", takes.OfModel, ModelInsights, tool="insights", command="model"),
     _operation("fix_totals", "read", "GET /fixes/totals", takes.Nothing, FixTotals),
     _operation("fix_days", "read", "GET /fixes/days", takes.LastDays, list[FixDay]),
+    _operation("fix_types", "read", "GET /fixes/types", takes.OfLastDays, list[IssueTypeRecord]),
     _operation("fix_matrix", "read", "GET /fixes/matrix", takes.Nothing, list[FixCell], command="matrix"),
     _operation("fix_trends", "read", "GET /fixes/trends", takes.LastDays, list[IssueTrend], command="trends"),
     _operation("fixers", "read", "GET /fixes/fixers", takes.Nothing, list[FixerRecord], command="fixers"),
@@ -306,7 +317,9 @@ _ALL: Final = (
     _operation("compress", "admin", "POST /compress", takes.Compress, Compressed, command="compress", signs="by"),
     _operation("compact", "admin", "POST /compact", takes.Nothing, Compacted, command="compact", destructive=True),
     _operation("load", "admin", "POST /import", takes.Load, Loaded, do=_streamed, command="load", signs="by", streams="in"),
-    _operation("backup", "admin", "GET /backup", takes.Nothing, bytes, do=_streamed, command="backup", streams="out"),
+    _operation(
+        "backup", "admin", "GET /backup", takes.Nothing, bytes, do=_streamed, command="backup", streams="out", whole=True
+    ),
     _operation("doctor", "admin", "GET /doctor", takes.Nothing, Diagnosis, command="doctor"),
     _operation("rebuild", "admin", "POST /rebuild", takes.Nothing, int, command="rebuild"),
     _operation("reembed", "admin", "POST /reembed", takes.Nothing, int, command="reembed"),

@@ -31,6 +31,7 @@ from hardwon.serve.rest_metrics import Metrics
 from hardwon.serve.rest_openapi import API, IDEMPOTENCY_KEY, KEY_FORM, METRICS, PROJECTS, READINESS, path_of, written
 from hardwon.serve.rest_problems import NOT_FOUND, WRONG_MEDIA_TYPE, WRONG_METHOD, RefusedError
 from hardwon.serve.rest_settings import Settings
+from hardwon.serve.rest_streams import FileAnswer, Streams
 from hardwon.serve.shapes import json_bytes
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ class _Surface:
         self._settings = settings
         self.workers = Workers()
         self.metrics = Metrics(gate)
+        self._streams = Streams()
 
     def close(self) -> None:
         self.workers.close()
@@ -199,11 +201,14 @@ class _Surface:
     async def _backup(self, request: Request) -> Response:
         return await self._file(OPERATIONS["backup"], rest_streams.backup, request)
 
-    async def _file(self, operation: Operation, make: Callable[..., Response], request: Request) -> Response:
+    async def _file(self, operation: Operation, make: Callable[..., FileAnswer], request: Request) -> Response:
         project, _ = _addressed(operation, request)
         caller = self._checked(operation, request, project)
         from_query(operation.takes, {}, request.scope["query_string"])
-        return await self.workers.run(make, self._gate, self._settings, self.workers, caller, project)
+        with self._streams.one_more() as at_the_end:
+            answer = await self.workers.run(make, self._gate, self._settings, self.workers, caller, project)
+            answer.at_the_end = at_the_end.pop_all()
+        return answer
 
     async def _load(self, request: Request) -> Response:
         operation = OPERATIONS["load"]
@@ -212,7 +217,8 @@ class _Surface:
         _check_media_type(request, rest_streams.NDJSON)
         said: Arguments = from_query(operation.takes, {}, request.scope["query_string"])
         assert isinstance(said, Load)  # noqa: S101  # for type checkers: the table says so
-        told = await rest_streams.take_in(self._gate, self._settings, self.workers, request, operation, project, said)
+        with self._streams.one_more():
+            told = await rest_streams.take_in(self._gate, self._settings, self.workers, request, operation, project, said)
         return Response(told, media_type=JSON)
 
     def _checked(self, operation: Operation, request: Request, project: str) -> Caller:

@@ -177,7 +177,7 @@ def _described(operation: Operation, takes: dict[str, Any], gives: dict[str, Any
     told = {
         "operationId": operation.name,
         "summary": operation.description.partition(". ")[0].rstrip(".") + ".",
-        "description": f"{operation.description}\n\nTakes a token with the scope `{operation.scope}`.",
+        "description": f"{operation.description}\n\nTakes a token with the scope `{operation.scope}`{_reach(operation)}.",
         "tags": [operation.scope],
         "x-scope": operation.scope,
         "parameters": parameters,
@@ -186,6 +186,10 @@ def _described(operation: Operation, takes: dict[str, Any], gives: dict[str, Any
     if operation.method == "POST":
         told["requestBody"] = _records() if operation.streams else _body(operation.takes, takes, elsewhere, required)
     return told
+
+
+def _reach(operation: Operation) -> str:
+    return " that reaches all projects" if operation.whole else ""
 
 
 def _sorts(operation: Operation) -> Iterable[Sort]:

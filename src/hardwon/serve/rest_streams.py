@@ -1,11 +1,14 @@
 """Records and whole memories on their way: by way of a file, so that a slow reader holds up no writer, and a large one no
-memory. The file has no name any more while it is sent: whatever ends the server, nothing is left."""
+memory. The file has no name any more while it is sent. What a server that is killed leaves of one that is still made, the next
+removes."""
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -20,24 +23,48 @@ from hardwon.serve.arguments import Load
 from hardwon.serve.gate import Gate
 from hardwon.serve.operations import OPERATIONS, Operation
 from hardwon.serve.rest_guards import BODY, Workers
+from hardwon.serve.rest_problems import BUSY, RefusedError
 from hardwon.serve.rest_settings import Settings
 from hardwon.serve.shapes import json_bytes
 
 NDJSON: Final = "application/x-ndjson"
 DATABASE: Final = "application/vnd.sqlite3"
+_PREFIX: Final = ".hardwon-serving-"
 CHECKSUM: Final = "Hardwon-SHA256"
 
 
+class Streams:
+    """Counts those that are under way, in the server's own thread."""
+
+    def __init__(self) -> None:
+        self._under_way = 0
+
+    @contextmanager
+    def one_more(self) -> Iterator[ExitStack]:
+        """Until the block is left; or longer, for whoever takes over what is to be done at the end (`pop_all`)."""
+        if self._under_way >= limits.STREAMS_AT_ONCE_MAX:
+            said = "too many exports, imports and backups are under way: try again"
+            raise RefusedError(BUSY, said, {"Retry-After": str(limits.RETRY_AFTER_S)})
+        self._under_way += 1
+        with ExitStack() as at_the_end:
+            at_the_end.callback(self._ended)
+            yield at_the_end
+
+    def _ended(self) -> None:
+        self._under_way -= 1
+
+
 class FileAnswer(Response):
-    """A file, read piece by piece."""
+    """A file, read piece by piece. `at_the_end` is closed with it."""
 
     def __init__(self, file: BinaryIO, size_bytes: int, media_type: str, headers: dict[str, str], workers: Workers) -> None:
         super().__init__(None, media_type=media_type, headers={**headers, "Content-Length": str(size_bytes)})
         self._file = file
         self._workers = workers
+        self.at_the_end = ExitStack()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  # what it overrides has them
-        with self._file:
+        with self.at_the_end, self._file:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             while piece := await self._workers.run(self._file.read, limits.SENT_AT_ONCE_BYTES):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -89,5 +116,15 @@ def _sent(path: Path, media_type: str, headers: dict[str, Any], workers: Workers
 
 @contextmanager
 def _folder(settings: Settings) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=".hardwon-", dir=settings.spool) as made:
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=settings.spool) as made:
         yield Path(made)
+
+
+def remove_left_over(spool: Path) -> None:
+    """What a server left that was killed while it took something in. Another may be at work beside us: no request of one takes
+    so long."""
+    since = time.time() - limits.SPOOLED_S_MAX
+    for folder in spool.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if folder.is_dir() and not folder.is_symlink() and folder.stat().st_mtime < since:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -213,4 +213,6 @@ def _lies_in(root: Path, memory: str | None) -> bool:
 
 
 def _refused(file: Path, field: str, value: object, allowed: str) -> InvalidInputError:
-    return InvalidInputError([Problem(field, value, allowed)], str(file))
+    from hardwon.govern.redaction import redact_json  # most files are right
+
+    return InvalidInputError([Problem(field, redact_json(value)[0], allowed)], str(file))

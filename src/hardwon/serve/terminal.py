@@ -10,14 +10,16 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.model import Adopted, AnyRecord, Cleaned, Decision, Episode, Experience, Fix, Trajectory
-from hardwon.recall.hit import Hit
-from hardwon.recall.topology import INTAKE, Branch, Hotspot, Reflection
-from hardwon.reports import Stats
+from hardwon.model import INTAKE, Adopted, AnyRecord, Cleaned, Decision, Episode, Experience, Fix, Trajectory
+
+if TYPE_CHECKING:
+    from hardwon.recall.hit import Hit
+    from hardwon.recall.topology import Branch, Hotspot, Reflection
+    from hardwon.stats import Stats
 
 STYLES: Final[Mapping[str, str]] = {
     "success": "green",

@@ -25,7 +25,6 @@ from hardwon.learn.canonical import canonical
 from hardwon.learn.confidence import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.lessons import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
-from hardwon.learn.support import shared_out
 from hardwon.model import VOUCHED_STATUSES
 from hardwon.store import tallies
 from hardwon.store.contract import Stored
@@ -320,6 +319,8 @@ class FixTables:
         found: Iterable[tuple[str, int, int]]
         found = self._never_worked(key, most) if failed else self._top(scope, key, most)
         if authors > 1:
+            from hardwon.learn.support import shared_out  # with what it imports, more than a short command has to wait for
+
             found = shared_out(found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors)
         return self._in_words(found)
 

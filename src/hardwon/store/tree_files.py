@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from hardwon import limits
+from hardwon.model import INTAKE
 from hardwon.store import files
 
 SUFFIX: Final = ".json"
-INTAKE: Final = "_intake"
 _MARK: Final = ".hardwon-tree"
 IGNORED_BY_GIT: Final = f"# The database of this memory, its log, and files on their way in.\nmemory.db*\n*.part\n{_MARK}\n"
 

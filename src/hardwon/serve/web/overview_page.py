@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 
-from hardwon.learn.confidence import interval_around
 from hardwon.learn.patterns import Strategy
 from hardwon.reports import Activity
 from hardwon.serve.web import charts
-from hardwon.serve.web.pages import Ask, Page, Request
+from hardwon.serve.web.pages import RANGES, Ask, Page, Request
 
 _KINDS: Final = ("experience", "fix", "episode", "trajectory", "fact")
 _BUCKETS_MAX: Final = 60
 _SHOWN: Final = 8
 _WEEK: Final = timedelta(days=7)
 _AREA_ATTEMPTS_MIN: Final = 2
+_NORMAL_90: Final = 1.6448536269514722
 
 
 class Rate(NamedTuple):
@@ -36,7 +37,7 @@ class Rate(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        return None if self.p is None else interval_around(self.p, self.tried)
+        return None if self.p is None else _wilson(self.p, self.tried)
 
 
 class Area(NamedTuple):
@@ -81,11 +82,19 @@ def view(ask: Ask, request: Request) -> Page:
         "decisions": ask("decisions", limit=_SHOWN),
         "newest": ask("page", limit=_SHOWN).records,
         "rules": ask("rules", limit=_SHOWN),
-        "failing": _failing(ask),
+        "failing": _failing(ask, request),
         "strategies": _strategies(ask),
         "failing_tests": ask("failing_tests"),
     }
     return Page("overview.html", context, "Overview")
+
+
+def _wilson(p: float, tried: int) -> tuple[float, float]:
+    """Wilson's interval: as good as any for a share, and a chart has sixty of them."""
+    spread = _NORMAL_90 * _NORMAL_90 / tried
+    middle = (p + spread / 2) / (1 + spread)
+    half = math.sqrt(spread * (p * (1 - p) + spread / 4)) / (1 + spread)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _rate(days: Iterable[Activity]) -> Rate:
@@ -139,14 +148,11 @@ def _success_figure(buckets: list[Bucket]) -> charts.Figure:
     return charts.figure(data, yaxis={"range": [0, 1.02], "tickformat": ".0%"}, xaxis={"type": "date"}, showlegend=False)
 
 
-def _failing(ask: Ask) -> list[Area]:
+def _failing(ask: Ask, request: Request) -> list[Area]:
     """Issue types whose fixes failed most often, of those that were tried more than once."""
-    tried: dict[str, Rate] = {}
-    for cell in ask("fix_matrix"):
-        before = tried.get(cell.issue_type, Rate(0, 0))
-        tried[cell.issue_type] = Rate(before.good + cell.verified, before.bad + cell.attempts - cell.verified)
-    areas = [Area(name, rate) for name, rate in tried.items() if rate.tried >= _AREA_ATTEMPTS_MIN and rate.bad]
-    return sorted(areas, key=lambda area: -area.rate.bad)[:_SHOWN]
+    tried = ask("fix_types", days=RANGES[request.range])
+    areas = [Area(each.issue_type, Rate(each.verified, each.attempts - each.verified)) for each in tried]
+    return [area for area in areas if area.rate.tried >= _AREA_ATTEMPTS_MIN and area.rate.bad][:_SHOWN]
 
 
 def _strategies(ask: Ask) -> list[Best]:

@@ -1,0 +1,23 @@
+"""The `hardwon` command as its console script starts it.
+
+Whatever is imported stays, and looking through it for garbage takes longer than many a command. Importing any part of `hardwon`
+imports most of it, so what switches that off for so long is a package of its own.
+"""
+
+import gc
+import sys
+
+INTERRUPTED = 130
+"""As a shell reports a program that Ctrl-C ended."""
+
+
+def main() -> None:
+    try:
+        gc.disable()
+        from hardwon.serve.cli import main as run
+
+        gc.freeze()
+        gc.enable()
+        run()
+    except KeyboardInterrupt:  # while it is loaded; later on, each command knows what to do
+        sys.exit(INTERRUPTED)
