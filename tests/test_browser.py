@@ -452,7 +452,7 @@ FOREIGN = """() => {
 
 def hostile_addresses() -> list[str]:
     queries = [urlencode({"q": HOSTILE[0], "action": HOSTILE[0], "task_id": HOSTILE[0]}), urlencode({"tool": HOSTILE[0]})]
-    own = [f"lab?{queries[0]}", f"search?{queries[0]}", f"search?{queries[1]}", f"search?since={HOSTILE[1]}"]
+    own = [f"lab?{queries[0]}", f"search?{queries[0]}", f"search?{queries[1]}", f"search?{urlencode({'since': HOSTILE[1]})}"]
     return [each for each in ADDRESSES if "none" not in each and "nonsense" not in each] + own
 
 

@@ -377,7 +377,7 @@ def test_a_long_trajectory_comes_in_parts_and_its_chart_is_bounded(reader: Reade
     assert "step 100." not in page
     assert len(figure(page, "reward")["data"][0]["x"]) <= 1_000
     assert "1.8e+308 sum of rewards" in text_of(page)
-    last = reader.get(f"trajectories/{made}", **{"from": "2401"})
+    last = reader.get(f"trajectories/{made}", 200, **{"from": "2401"})
     assert "step 2499." in last
     assert "Later steps" not in last
     assert "the record</a> has all of it" in last
@@ -428,7 +428,10 @@ def hostile_memory(memory: Memory) -> list[str]:
             mistake_cards=[{**card, "evidence": HOSTILE}],
             author=name,
         )
-    steps = [{"action": HOSTILE, "observation": f"Error: {HOSTILE}\n{HOSTILE}"}, {"action": HOSTILE, "reward": 1.0}]
+    steps: list[dict[str, Any]] = [
+        {"action": HOSTILE, "observation": f"Error: {HOSTILE}\n{HOSTILE}"},
+        {"action": HOSTILE, "reward": 1.0},
+    ]
     made = memory.record_trajectory(HOSTILE, steps, 1.0, author=name).id
     return [name, made]
 
