@@ -219,7 +219,9 @@ class SqliteStore(Store):
     def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
         # Those that were credited, and those that attempts name which turned out well; of the latter, those that most do.
         most = limits.HELPFUL_CONSIDERED_MAX
-        credited = f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY helped DESC LIMIT {most}"
+        credited = (
+            f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY helped DESC LIMIT {most}"
+        )
         named = (
             f"SELECT key FROM tally WHERE project_id = ?1 AND scope = 'credit' AND {tallies.TRUSTED_AUTHORS} "
             f"GROUP BY key ORDER BY sum(level1) DESC LIMIT {most}"
@@ -231,7 +233,9 @@ class SqliteStore(Store):
             f"AND r.{tallies.TRUSTED_AUTHORS} ORDER BY good DESC, r.at_us DESC, r.id DESC LIMIT ?3"
         )
         with self._reading() as connection:
-            return [(Stored(*row), int(good), int(bad)) for good, bad, *row in connection.execute(sql, (project, status, limit))]
+            return [
+                (Stored(*row), int(good), int(bad)) for good, bad, *row in connection.execute(sql, (project, status, limit))
+            ]
 
     def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
         # What somebody decided later stands above it, and so does that the files are again what they were.

@@ -173,9 +173,7 @@ def _rules(ask: Ask, request: Request) -> Listed:
 
 def _decisions(ask: Ask, request: Request) -> Listed:
     found = ask("decisions", limit=limits.WEB_REVIEW_SHOWN)
-    return Listed(
-        [Item(each, ("undo",), each.reason) for each in found if _recent(request, each.metadata.context.timestamp)]
-    )
+    return Listed([Item(each, ("undo",), each.reason) for each in found if _recent(request, each.metadata.context.timestamp)])
 
 
 _LISTS: Final[Mapping[str, Callable[[Ask, Request], Listed]]] = {
