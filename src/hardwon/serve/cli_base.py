@@ -84,7 +84,7 @@ _ORDER: Final = (
     *("rules", "cards", "solutions", "scores", "compare", "decisions", "consolidate"),
     *("similar", "odds", "strategies", "successful", "patterns", "recent", "trends", "model", "matrix", "fixers"),
     *("verify", "publish", "archive", "supersede", "stale", "rollback", "audit"),
-    *("generate", "validate", "load", "export", "adopt", "merge"),
+    *("demo", "generate", "validate", "load", "export", "adopt", "merge"),
     *("hooks", "mcp", "serve", "tokens"),
     *("config", "doctor", "backup", "restore", "forget", "cleanup", "compress", "undo", "compact"),
     *("rebuild", "reembed", "sync", "fix-history"),
