@@ -4,6 +4,7 @@ its policy lets no script run but those, which it names by their hashes."""
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ SCRIPTS: Final = ("theme.js", PLOTLY, "app.js")
 NOWHERE: Final = "#-"
 """Where links lead to what is not in the file; they are taken out."""
 
+_TO_NOWHERE: Final = re.compile(f' href="{NOWHERE}[^"]*"')
 _SHOWN: Final = ("overview", "map", "fixes", "episodes", "review")
 _NOBODY: Final = Session("", None, "", 0.0, 0.0)
 
@@ -121,7 +123,7 @@ def _rendered(part: Part, ask: Ask, request: InFile) -> Markup:
     }
     text = _environment(part).get_template(page.template).render({**frame, **page.context})
     # A quotation mark that came out of a memory is escaped, so that only our own templates write this.
-    return Markup(text.replace(f' href="{NOWHERE}"', ""))  # noqa: S704  # it was rendered with everything escaped
+    return Markup(_TO_NOWHERE.sub("", text))  # noqa: S704  # it was rendered with everything escaped
 
 
 def _environment(part: Part) -> Environment:
