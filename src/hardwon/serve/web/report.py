@@ -8,6 +8,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,7 +19,7 @@ from markupsafe import Markup
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.serve.web.look import HERE, PLOTLY, asset, environment
+from hardwon.serve.web.look import HERE, PLOTLY, asset, environment, time
 from hardwon.serve.web.pages import ROOT, Ask, Page, Request
 from hardwon.serve.web.review_page import TABS
 from hardwon.serve.web.sessions import Session
@@ -130,7 +131,16 @@ def _environment(part: Part) -> Environment:
     """The pages' own templates upon another base, with names of charts that no other part has."""
     made = environment().overlay(loader=_OnPart(HERE / "templates"))
     made.globals = {**made.globals, "chart_prefix": f"{part.name}-"}
+    made.filters = {**made.filters, "time": _dated}
     return made
+
+
+def _dated(at: datetime | date | None) -> Markup | str:
+    """A time as it stays true: a file is read later."""
+    if not isinstance(at, datetime):
+        return time(at)
+    exact = at.astimezone(UTC)
+    return Markup('<time datetime="{}">{}</time>').format(exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M"))
 
 
 class _OnPart(FileSystemLoader):
