@@ -115,6 +115,35 @@ class TestStore:
             cursor = Cursor(page[-1].at_us, page[-1].id)
         assert [stored.id for stored in seen] == [made.id for made in expected]
 
+    def test_what_helped_most_is_found_by_status(self, store: Store) -> None:
+        rows = [row(f"Fact {n}.", n) for n in range(4)]
+        with store.write() as writer:
+            writer.append(rows)
+            for number, helped in enumerate((1, 3, 0, 2)):
+                status = "verified" if number == 3 else "hypothesis"
+                writer.set_standing("p", rows[number].id, status, None, (helped, number))
+        found = [(stored.id, good, bad) for stored, good, bad in store.most_helpful("p", "hypothesis", 10)]
+        assert found == [(rows[1].id, 3, 1), (rows[0].id, 1, 0)]
+        assert [stored.id for stored, _, _ in store.most_helpful("p", "hypothesis", 1)] == [rows[1].id]
+        assert [stored.id for stored, _, _ in store.most_helpful("p", "verified", 10)] == [rows[3].id]
+        assert store.most_helpful("other", "hypothesis", 10) == []
+
+    def test_what_files_that_changed_keep_archived_is_found_until_somebody_decides(self, store: Store) -> None:
+        rows = [row(f"Fact {n}.", n) for n in range(5)]
+        later: list[EventKind | None] = [None, "fresh", "status", "credited", None]
+        with store.write() as writer:
+            writer.append(rows)
+            for number, kind in enumerate(later):
+                if number < 4:
+                    writer.add_events("p", [event(rows[number].id, "stale", 10 + number)])
+                if kind:
+                    writer.add_events("p", [event(rows[number].id, kind, 20)])
+                writer.set_standing("p", rows[number].id, "hypothesis" if kind == "fresh" else "archived", None, (0, 0))
+        found = store.held_as_stale("p", 10)
+        assert [(stored.id, held.kind) for stored, held in found] == [(rows[3].id, "stale"), (rows[0].id, "stale")]
+        assert len(store.held_as_stale("p", 1)) == 1
+        assert store.held_as_stale("other", 10) == []
+
     def test_marked_records_are_those_that_somebody_here_gave_a_status(self, store: Store) -> None:
         rows = [row(f"n{n}", n) for n in range(5)]
         with store.write() as writer:

@@ -127,8 +127,8 @@ class Learned(Core):
         return self._known.rules(task_id, state, _limit(limit))
 
     def candidate_rules(self, limit: int = 20) -> list[Rule]:
-        """Rules that wait to be borne out, or to be verified: of the whole project, and of the tasks that were tried most; those
-        that an LLM wrote down first, then those that most episodes speak for."""
+        """Rules that wait to be borne out, or to be verified: of the whole project, and of the tasks that were tried most.
+        Those that an LLM wrote down come first, then those that most episodes speak for."""
         return self._known.candidate_rules(_limit(limit))
 
     def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:

@@ -80,7 +80,7 @@ _MODULE_OF: Final[Mapping[str, str]] = {
 
 _ORDER: Final = (
     *("init", "remember", "record", "recall", "context", "advise", "run", "credit"),
-    *("stats", "browse", "show", "map", "hotspots", "reflect"),
+    *("stats", "browse", "show", "map", "hotspots", "reflect", "report"),
     *("rules", "cards", "solutions", "scores", "compare", "decisions", "consolidate"),
     *("similar", "odds", "strategies", "successful", "patterns", "recent", "trends", "model", "matrix", "fixers"),
     *("verify", "publish", "archive", "supersede", "stale", "rollback", "audit"),

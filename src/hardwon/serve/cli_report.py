@@ -6,7 +6,6 @@ Annotations are not postponed here: typer would have to evaluate each of them tw
 from contextlib import closing
 from enum import StrEnum
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer

@@ -327,7 +327,7 @@ class Store(ABC):
 
     @abstractmethod
     def held_as_stale(self, project: str, limit: int) -> list[tuple[Stored, Event]]:
-        """The records that nothing but files that changed keeps archived, each with the event that did that, the newest first."""
+        """The records that nothing but files that changed keeps archived, each with the event that did so, the newest first."""
 
     @abstractmethod
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:

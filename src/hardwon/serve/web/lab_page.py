@@ -114,6 +114,6 @@ class _Titles:
 
 
 def _lines(context: Context, titles: _Titles) -> Iterable[Line]:
-    for text, ids in zip(context.text.split("\n"), context.sources, strict=True):
+    for text, ids in zip(context.text.split("\n"), context.sources, strict=False):  # of an empty one there are none
         if ids:
             yield Line(text.removeprefix("- ").strip(), titles.of(ids), max(0, len(ids) - _SOURCES_SHOWN))

@@ -4,9 +4,11 @@ its policy lets no script run but those, which it names by their hashes."""
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,7 +19,7 @@ from markupsafe import Markup
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.serve.web.look import HERE, PLOTLY, asset, environment
+from hardwon.serve.web.look import HERE, PLOTLY, asset, environment, time
 from hardwon.serve.web.pages import ROOT, Ask, Page, Request
 from hardwon.serve.web.review_page import TABS
 from hardwon.serve.web.sessions import Session
@@ -27,6 +29,7 @@ SCRIPTS: Final = ("theme.js", PLOTLY, "app.js")
 NOWHERE: Final = "#-"
 """Where links lead to what is not in the file; they are taken out."""
 
+_TO_NOWHERE: Final = re.compile(f' href="{NOWHERE}[^"]*"')
 _SHOWN: Final = ("overview", "map", "fixes", "episodes", "review")
 _NOBODY: Final = Session("", None, "", 0.0, 0.0)
 
@@ -121,14 +124,23 @@ def _rendered(part: Part, ask: Ask, request: InFile) -> Markup:
     }
     text = _environment(part).get_template(page.template).render({**frame, **page.context})
     # A quotation mark that came out of a memory is escaped, so that only our own templates write this.
-    return Markup(text.replace(f' href="{NOWHERE}"', ""))  # noqa: S704  # it was rendered with everything escaped
+    return Markup(_TO_NOWHERE.sub("", text))  # noqa: S704  # it was rendered with everything escaped
 
 
 def _environment(part: Part) -> Environment:
     """The pages' own templates upon another base, with names of charts that no other part has."""
     made = environment().overlay(loader=_OnPart(HERE / "templates"))
     made.globals = {**made.globals, "chart_prefix": f"{part.name}-"}
+    made.filters = {**made.filters, "time": _dated}
     return made
+
+
+def _dated(at: datetime | date | None) -> Markup | str:
+    """A time as it stays true: a file is read later."""
+    if not isinstance(at, datetime):
+        return time(at)
+    exact = at.astimezone(UTC)
+    return Markup('<time datetime="{}">{}</time>').format(exact.isoformat(timespec="seconds"), exact.strftime("%Y-%m-%d %H:%M"))
 
 
 class _OnPart(FileSystemLoader):

@@ -1,0 +1,138 @@
+"""What the dashboard's first page costs with 100,000 records, against a plain `stats` request of the same server.
+
+Needs no data: experiences as in write.py, with fixes and episodes besides, over ninety days. `hardwon serve` is a process of its
+own, reached over loopback; the time is that of a whole request, of which the server's work is all but a fraction. In each round
+the page is asked for with every time range and `stats` once, so that whatever else the machine does falls on all of them. The
+very first request, which finds every cache empty, is shown. A chart's data is what its page holds for it, as it is sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import tempfile
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import httpx
+
+from hardwon import Experience, Memory
+from hardwon.model import Moment
+from hardwon.serve.web.pages import RANGES
+from recall import percentile, timed
+from serve import serving
+from write import experiences
+
+PAGE_MAX_MS = 150.0
+CHART_MAX_BYTES = 500_000
+DAYS = 90
+ISSUES = ["TIMEOUT", "DATABASE", "MEMORY", "PARSING", "BUILD", "FLAKY_TEST", "NETWORK", "CONFIG"]
+MODELS = ["gpt-large", "claude-opus", "llama-70b"]
+TASKS = [f"task_{number}" for number in range(20)]
+
+
+def fill(memory: Memory, count: int) -> None:
+    """Four of five are experiences; of the others, two of three are fixes and one is an episode."""
+    chance = random.Random(0)
+    now = datetime.now(UTC)
+    fixes, episodes = count * 2 // 15, count // 15
+    memory.add_many(spread(experiences(count - fixes - episodes, seed=0), chance, now))
+    memory.record_many("fix", (fix(chance, now) for _ in range(fixes)))
+    memory.record_many("episode", (episode(chance, now) for _ in range(episodes)))
+
+
+def at(chance: random.Random, now: datetime) -> datetime:
+    return now - timedelta(days=DAYS * chance.random())
+
+
+def spread(records: list[Experience], chance: random.Random, now: datetime) -> list[Experience]:
+    moments = (Moment(timestamp=at(chance, now)) for _ in records)
+    return [
+        record.model_copy(update={"metadata": record.metadata.model_copy(update={"context": moment})})
+        for record, moment in zip(records, moments, strict=True)
+    ]
+
+
+def fix(chance: random.Random, now: datetime) -> dict[str, object]:
+    kind = chance.choice(ISSUES)
+    works = chance.random() < 0.6
+    description = f"{kind.lower()} of worker {chance.randrange(200)} in region {chance.randrange(20)}"
+    return {
+        "issue": {"model": chance.choice(MODELS), "issue_type": kind, "description": description},
+        "fix_success": works or chance.random() < 0.5,
+        "verification_success": works,
+        "fix_commands": [f"set {kind.lower()}_{chance.randrange(40)}=on", "restart"],
+        "timestamp": at(chance, now),
+    }
+
+
+def episode(chance: random.Random, now: datetime) -> dict[str, object]:
+    good, bad = chance.randrange(60), chance.randrange(60)
+    return {
+        "task_id": chance.choice(TASKS),
+        "score": round(chance.random(), 3),
+        "successes": [f"Read log number {good} before restarting anything"],
+        "mistakes": [f"Changed file number {bad} without a test"],
+        "timestamp": at(chance, now),
+    }
+
+
+def charts_of(page: str) -> dict[str, int]:
+    found = re.findall(r'<script type="application/json" id="([^"]+)">(.*?)</script>', page, re.DOTALL)
+    return {name: len(data.encode()) for name, data in found}
+
+
+def fetched(client: httpx.Client, address: str) -> str:
+    answer = client.get(address)
+    answer.raise_for_status()
+    assert "sign-in" not in answer.url.path
+    return answer.text
+
+
+def measured(url: str, token: str, rounds: int) -> bool:
+    """Whether the bounds were held."""
+    pages = {name: f"/ui/default/overview?range={name}" for name in RANGES}
+    headers = {"Authorization": f"Bearer {token}", "Origin": url}
+    with httpx.Client(base_url=url, headers=headers, follow_redirects=True, timeout=60) as client:
+        client.post("/ui/sign-in", data={"token": token}).raise_for_status()  # this shows the first page already
+        first = timed(partial(fetched, client, pages["all"]))
+        stats = partial(fetched, client, "/api/v1/projects/default/stats")
+        times: dict[str, list[float]] = {name: [] for name in ("stats", *pages)}
+        for _ in range(rounds):
+            times["stats"].append(timed(stats))
+            for name, address in pages.items():
+                times[name].append(timed(partial(fetched, client, address)))
+        charts = {size: name for each in pages.values() for name, size in charts_of(fetched(client, each)).items()}
+    base = percentile(times.pop("stats"), 0.5)
+    print(f"stats          p50 {base:7.2f} ms")
+    print(f"first of all   {first:11.2f} ms")
+    for name, values in times.items():
+        p50, p99 = percentile(values, 0.5), percentile(values, 0.99)
+        print(f"overview {name:5} p50 {p50:7.2f} ms (at most {PAGE_MAX_MS:.0f})   p99 {p99:7.2f} ms   {p50 / base:6.2f} times stats")
+    largest = max(charts)
+    print(f"largest chart  {largest:,} bytes, {charts[largest]} (at most {CHART_MAX_BYTES:,})")
+    return largest <= CHART_MAX_BYTES and all(percentile(values, 0.5) <= PAGE_MAX_MS for values in times.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=30)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "brain"
+        with Memory(folder, checkout=False, consolidate_every=0) as memory:
+            fill(memory, given.records)
+            token = memory.tokens.create("benchmark", "read").secret
+        print(f"{given.records} records over {DAYS} days, {given.rounds} rounds")
+        with serving(folder) as (_, url):
+            held = measured(url, token, given.rounds)
+    print("held" if held else "NOT HELD")
+    sys.exit(not held)
+
+
+if __name__ == "__main__":
+    main()
