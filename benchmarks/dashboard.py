@@ -3,7 +3,7 @@
 Needs no data: experiences as in write.py, with fixes and episodes besides, over ninety days. `hardwon serve` is a process of its
 own, reached over loopback; the time is that of a whole request, of which the server's work is all but a fraction. In each round
 the page is asked for with every time range and `stats` once, so that whatever else the machine does falls on all of them. The
-very first request, which finds every cache empty, is shown. A chart's data is what its page holds for it, as it is sent.
+very first request, which finds every cache empty, is shown, and so are the other pages. A chart's data is what its page holds for it, as it is sent.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import httpx
 from hardwon import Experience, Memory
 from hardwon.model import Moment
 from hardwon.serve.web.pages import RANGES
+from hardwon.serve.web.site import PLACES
 from recall import percentile, timed
 from serve import serving
 from write import experiences
@@ -29,6 +30,7 @@ from write import experiences
 PAGE_MAX_MS = 150.0
 CHART_MAX_BYTES = 500_000
 DAYS = 90
+SHOWN_ROUNDS = 5
 ISSUES = ["TIMEOUT", "DATABASE", "MEMORY", "PARSING", "BUILD", "FLAKY_TEST", "NETWORK", "CONFIG"]
 MODELS = ["gpt-large", "claude-opus", "llama-70b"]
 TASKS = [f"task_{number}" for number in range(20)]
@@ -87,34 +89,41 @@ def charts_of(page: str) -> dict[str, int]:
 
 def fetched(client: httpx.Client, address: str) -> str:
     answer = client.get(address)
-    answer.raise_for_status()
-    assert "sign-in" not in answer.url.path
+    assert answer.status_code == 200, f"{address}: {answer.status_code}"
     return answer.text
 
 
 def measured(url: str, token: str, rounds: int) -> bool:
     """Whether the bounds were held."""
-    pages = {name: f"/ui/default/overview?range={name}" for name in RANGES}
-    headers = {"Authorization": f"Bearer {token}", "Origin": url}
-    with httpx.Client(base_url=url, headers=headers, follow_redirects=True, timeout=60) as client:
-        client.post("/ui/sign-in", data={"token": token}).raise_for_status()  # this shows the first page already
-        first = timed(partial(fetched, client, pages["all"]))
-        stats = partial(fetched, client, "/api/v1/projects/default/stats")
-        times: dict[str, list[float]] = {name: [] for name in ("stats", *pages)}
+    first_pages = {f"overview {name}": f"/ui/default/overview?range={name}" for name in RANGES}
+    others = {place.name: f"/ui/default/{place.name}?range=all" for place in PLACES[1:] if place.listed}
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+        entered = client.post("/ui/sign-in", data={"token": token}, headers={"Origin": url})
+        assert entered.status_code == 303
+        first = timed(partial(fetched, client, first_pages["overview all"]))
+        works = {name: partial(fetched, client, address) for name, address in (first_pages | others).items()}
+        works["stats"] = partial(fetched, client, "/api/v1/projects/default/stats")
+        charts = {name: charts_of(works[name]()) for name in first_pages | others}
+        times = {name: [timed(work) for _ in range(SHOWN_ROUNDS)] for name, work in works.items() if name in others}
+        rest: dict[str, list[float]] = {name: [] for name in works if name not in others}
         for _ in range(rounds):
-            times["stats"].append(timed(stats))
-            for name, address in pages.items():
-                times[name].append(timed(partial(fetched, client, address)))
-        charts = {size: name for each in pages.values() for name, size in charts_of(fetched(client, each)).items()}
-    base = percentile(times.pop("stats"), 0.5)
-    print(f"stats          p50 {base:7.2f} ms")
-    print(f"first of all   {first:11.2f} ms")
-    for name, values in times.items():
+            for name, values in rest.items():
+                values.append(timed(works[name]))
+    return told(first, rest, times, max((size, name) for each in charts.values() for name, size in each.items()))
+
+
+def told(first: float, judged: dict[str, list[float]], shown: dict[str, list[float]], largest: tuple[int, str]) -> bool:
+    base = percentile(judged.pop("stats"), 0.5)
+    print(f"stats            p50 {base:7.2f} ms")
+    print(f"first request        {first:7.2f} ms")
+    for name, values in judged.items():
         p50, p99 = percentile(values, 0.5), percentile(values, 0.99)
-        print(f"overview {name:5} p50 {p50:7.2f} ms (at most {PAGE_MAX_MS:.0f})   p99 {p99:7.2f} ms   {p50 / base:6.2f} times stats")
-    largest = max(charts)
-    print(f"largest chart  {largest:,} bytes, {charts[largest]} (at most {CHART_MAX_BYTES:,})")
-    return largest <= CHART_MAX_BYTES and all(percentile(values, 0.5) <= PAGE_MAX_MS for values in times.values())
+        print(f"{name:16} p50 {p50:7.2f} ms   p99 {p99:7.2f} ms   {p50 / base:6.2f} times stats (at most {PAGE_MAX_MS:.0f} ms)")
+    for name, values in shown.items():
+        p50 = percentile(values, 0.5)
+        print(f"{name:16} p50 {p50:7.2f} ms   {p50 / base:6.2f} times stats, of all time: shown, not judged")
+    print(f"largest chart    {largest[0]:,} bytes, {largest[1]} (at most {CHART_MAX_BYTES:,})")
+    return largest[0] <= CHART_MAX_BYTES and all(percentile(values, 0.5) <= PAGE_MAX_MS for values in judged.values())
 
 
 def main() -> None:
