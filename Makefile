@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench torture lock clean
+.PHONY: help demo test chromium lint docs images bench torture lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -13,8 +13,19 @@ help:  ## List the commands
 demo: $(VENV)/.installed  ## Install into .venv and show the main job in the terminal
 	@$(BIN)/python examples/demo.py
 
-test: lint  ## Install what the tests need, then ruff, mypy and pytest
+test: lint chromium  ## Install what the tests need, then ruff, mypy and pytest
 	$(BIN)/python -m pytest -q
+
+# The dashboard is tested in a real browser: installed where that needs nobody's leave, asked for elsewhere.
+chromium:
+	@for name in "$$HARDWON_CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
+	    if [ -n "$$name" ] && command -v "$$name" >/dev/null; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing Chromium for the tests of the dashboard …"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null && exit 0; \
+	fi; \
+	echo "The tests of the dashboard need Chromium: apt-get install chromium, or HARDWON_CHROMIUM=/path/to/chrome" >&2; exit 1
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -23,6 +34,9 @@ lint: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev  ## Write docs/cli.md anew from the commands
 	$(BIN)/python docs/generate_cli.py
+
+images: $(VENV)/.installed-dev chromium  ## Take the dashboard's pictures in docs/images anew
+	$(BIN)/python docs/make_screenshots.py
 
 bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
 	$(BIN)/python benchmarks/write.py

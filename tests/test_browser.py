@@ -17,6 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from browsing import DESKTOP, HOSTILE, PHONE, Visitor, browser, fill_with_hostile_records, visitor
+from command_line import at_once
 from hardwon import Memory, limits
 from hardwon.datasets.demo import fill
 from hardwon.govern.access import Scope
@@ -32,8 +33,8 @@ VARIANTS = {
     "overview": ["?range=all"],
     "map": ["", "?shape=sunburst&first=tool"],
     "search": ["", f"?{urlencode({'q': QUESTION, 'kind': 'experience', 'range': 'all'})}", "?since=nonsense"],
-    "fixes": ["?range=all", "?range=all&model=gpt-large&issue_type=TIMEOUT"],
-    "episodes": ["?range=all", "?range=all&task=resume_upload"],
+    "fixes": ["?range=all", "?range=all&issue_type=TIMEOUT"],
+    "episodes": ["?range=all", "?range=all&task_id=resume_upload"],
     "trajectories": ["?range=all", "/{trajectory}"],
     "review": [f"?range=all&tab={tab}" for tab in TABS] + ["/{fix}"],
     "lab": ["", f"?{LAB}"],
@@ -348,7 +349,7 @@ def test_the_dark_switch_is_kept_and_redraws_charts(admin: Visitor) -> None:
     assert page.get_by_role("button", name="Dark or light").get_attribute("aria-pressed") == "true"
 
 
-@pytest.mark.parametrize("name", ["overview?range=all", "map", "fixes?range=all", "episodes?range=all&task=resume_upload"])
+@pytest.mark.parametrize("name", ["overview?range=all", "map", "fixes?range=all", "episodes?range=all&task_id=resume_upload"])
 def test_charts_are_drawn_and_have_a_name(admin: Visitor, name: str) -> None:
     page = admin.open(f"/ui/{PROJECT}/{name}")
     charts = page.locator("[data-chart].js-plotly-plot")
@@ -435,12 +436,36 @@ def test_the_skip_link_leads_past_the_navigation(admin: Visitor) -> None:
     assert page.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("project", [PROJECT, HOSTILE_PROJECT])
+def test_the_report_opens_without_a_network_and_without_the_server(world: World, tmp_path: Path, project: str) -> None:
+    path = tmp_path / "report.html"
+    made = at_once("--memory", str(world.running.memory.location), "--project", project, "report", str(path), "--range", "all")
+    assert made.exit_code == 0, made.output
+    with visitor(world.browser, path.as_uri(), offline=True) as somebody:
+        page = somebody.open("")
+        assert page.locator("[data-chart].js-plotly-plot").count() >= 4
+        assert somebody.serious_issues() == []
+        assert project == PROJECT or "{{7*7}}" in page.locator("main").inner_text()
+        foreign = [each for each in page.evaluate(FOREIGN) if not each.startswith("<script>")]  # its own are in the file
+        assert foreign == []
+        before = colour_of_the_ink(page)
+        page.emulate_media(color_scheme="dark")
+        assert somebody.serious_issues("color-contrast") == [], "in the dark"
+        assert colour_of_the_ink(page) != before
+        page.set_viewport_size(PHONE)
+        somebody.expect_no_wider_page()
+        somebody.expect_no_complaints()
+
+
 # --- hostile text -----------------------------------------------------------------------------------------------------
 
 FOREIGN = """() => {
-    const found = Array.from(document.querySelectorAll('img, iframe, object, embed, base, meta[http-equiv]'));
-    found.push(...document.querySelectorAll('script:not([src]):not([type="application/json"])'));
-    for (const each of document.querySelectorAll('*')) {
+    const found = Array.from(document.body.querySelectorAll('img, iframe, object, embed, base, meta[http-equiv]'));
+    found.push(...document.body.querySelectorAll('script:not([src]):not([type="application/json"])'));
+    for (const each of document.body.querySelectorAll('*')) {
         for (const { name, value } of each.attributes) {
             const leads = ['href', 'xlink:href', 'src', 'action', 'formaction'].includes(name);
             const ours = /^(\\/ui\\/|#|$)/.test(value) || (each.namespaceURI.endsWith('svg') && /^(url|data:image\\/png)/.test(value));
