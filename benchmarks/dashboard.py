@@ -1,9 +1,10 @@
 """What the dashboard's first page costs with 100,000 records, against a plain `stats` request of the same server.
 
-Needs no data: experiences as in write.py, with fixes and episodes besides, over ninety days. `hardwon serve` is a process of its
-own, reached over loopback; the time is that of a whole request, of which the server's work is all but a fraction. In each round
-the page is asked for with every time range and `stats` once, so that whatever else the machine does falls on all of them. The
-very first request, which finds every cache empty, is shown, and so are the other pages. A chart's data is what its page holds for it, as it is sent.
+Needs no data: experiences as in write.py, with fixes and episodes besides, over ninety days. `hardwon serve` is a process of
+its own, reached over loopback; the time is that of a whole request, of which the server's work is all but a fraction. In each
+round the page is asked for with every time range and `stats` once, so that whatever else the machine does falls on all of them.
+The very first request, which finds every cache empty, is shown, and so are the other pages. A chart's data is what its page
+holds for it, as it is sent.
 """
 
 from __future__ import annotations

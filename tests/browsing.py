@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, get_origin
 
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, ViewportSize, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -21,8 +21,8 @@ from hardwon.model import Adopted, AnyRecord, Decision, Episode, Experience, Fac
 
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 INSTALL: Final = "apt-get install -y chromium"
-DESKTOP: Final = {"width": 1280, "height": 800}
-PHONE: Final = {"width": 390, "height": 844}
+DESKTOP: Final[ViewportSize] = {"width": 1280, "height": 800}
+PHONE: Final[ViewportSize] = {"width": 390, "height": 844}
 HOSTILE: Final = (
     '"><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}<a href="javascript:alert(3)">x</a>',
     "javascript:alert(4)//{{7*7}}",
@@ -31,7 +31,8 @@ _AXE: Final = Axe()
 _DRAWN: Final = """() => Array.from(document.querySelectorAll('[data-chart]'))
     .every((each) => each.dataset.drawn && each.classList.contains('js-plotly-plot'))"""
 _WIDER: Final = """() => { const root = document.documentElement; if (root.scrollWidth <= root.clientWidth) { return []; }
-    const out = Array.from(document.querySelectorAll('main *, header *')).filter((each) => each.getBoundingClientRect().right > root.clientWidth);
+    const beyond = (each) => each.getBoundingClientRect().right > root.clientWidth;
+    const out = Array.from(document.querySelectorAll('main *, header *')).filter(beyond);
     return ['page'].concat(out.slice(0, 5).map((each) => each.outerHTML.slice(0, 120))); }"""
 _REPORT_VIOLATIONS: Final = """document.addEventListener('securitypolicyviolation', (event) => {
     window.reportViolation(event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample); });"""
