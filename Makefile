@@ -14,7 +14,7 @@ demo: $(VENV)/.installed  ## Install into .venv and show the main job in the ter
 	@$(BIN)/python examples/demo.py
 
 test: lint  ## Install what the tests need, then ruff, mypy and pytest
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
