@@ -8,7 +8,7 @@ from datetime import datetime
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fields import to_us
-from hardwon.govern.lifecycle import credits_of, effective_validation
+from hardwon.govern.lifecycle import credits_of, effective_validation, not_undone
 from hardwon.model import VOUCHED_STATUSES, Decision, Event, Status, Validation
 from hardwon.reports import Links
 from hardwon.store.contract import Found, Store, Stored
@@ -76,7 +76,7 @@ class Then:
 
 def links_of(store: Store, project: str, record_id: str) -> Links:
     """What replaced a record, what it replaced, and what contradicts it."""
-    superseded = [event for event in store.events_of(project, record_id) if event.kind == "superseded"]
+    superseded = [event for event in not_undone(store.events_of(project, record_id)) if event.kind == "superseded"]
     contradictions = store.decisions(project, ["contradiction"], None, limits.DECISIONS_MAX)
     others = [
         other

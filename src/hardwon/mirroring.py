@@ -271,6 +271,7 @@ class Mirror:
             due = index.due(limits.TREE_UNSYNCED_MAX) if index.anything_due() else []
         self._work_off(due)
         if restored:
+            self.settle()  # a file that went a moment ago counts as there until it is known to be gone
             self._plant_the_unplanted()
         if settle:
             self.settle()

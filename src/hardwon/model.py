@@ -59,7 +59,7 @@ FactType = Literal["error", "solution", "observation", "decision"]
 Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision", "adopted", "cleaned"]
 Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback", "cleanup", "compress"]
 EventKind = Literal[
-    "status", "superseded", "absent", "present", "stale", "fresh", "imported", "credited", "repeated", "forgotten"
+    "status", "superseded", "absent", "present", "stale", "fresh", "imported", "credited", "repeated", "undone", "forgotten"
 ]
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
@@ -574,6 +574,7 @@ class Event(Model):
     replaced_by: RecordId | None = None
     reason: Text | None = None
     helped: Flag | None = None
+    undoes: RecordId | None = None
 
     @property
     def at_us(self) -> int:

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.govern.lifecycle import not_undone
 from hardwon.govern.redaction import redact
 from hardwon.model import SOLVED_FROM, AnyRecord, Event, Experience, Fact, Fix, Record, Status, Trajectory
 
@@ -190,7 +191,7 @@ def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
     """The tests that vouched for a record after a time, in runs that were recorded: whoever calls `verify` names itself."""
     return {
         vouching_test(event.verification_id)
-        for event in events
+        for event in not_undone(events)
         if event.kind == "status"
         and event.status == "verified"
         and event.by == PYTEST

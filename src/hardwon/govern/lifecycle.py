@@ -36,11 +36,19 @@ def credits_of(events: Iterable[Event], author: str) -> tuple[int, int]:
     return credited.count(True) + len(others), credited.count(False)
 
 
+def not_undone(events: Iterable[Event]) -> list[Event]:
+    """What happened and was not taken back since."""
+    happened = list(events)
+    taken_back = {event.undoes for event in happened if event.kind == "undone"}
+    return [event for event in happened if event.id not in taken_back]
+
+
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
     """What a reader is told. A function of the set of events: the order in which they arrive does not matter. `imported` comes
     first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere. A record
     whose file in the tree vanished (`absent`), or gave way to an edit, is again what it was before when the file is `present`
-    again; one whose related files changed (`stale`), when it is `fresh` again. A later status stands above both."""
+    again; one whose related files changed (`stale`), when it is `fresh` again. A later status stands above both. What was
+    `undone` did not happen."""
     standing, held = _standing(envelope, events)
     return standing.altered(status="archived") if held else standing
 
@@ -63,7 +71,7 @@ def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation
     """What the record would be, and what keeps it in the archive all the same."""
     current = envelope
     held: set[str] = set()
-    for event in sorted(events, key=lambda event: (event.kind != "imported", event.at_us, event.id)):
+    for event in sorted(not_undone(events), key=lambda event: (event.kind != "imported", event.at_us, event.id)):
         if event.kind == "status" and event.status:
             held.clear()
             current = current.altered(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from hardwon.errors import InvalidInputError
+from hardwon.govern.lifecycle import not_undone
 from hardwon.model import Event, Metadata, SourceType, Status, Verifier
 
 MAY_CLAIM_VERIFIED: Final[Mapping[SourceType, Verifier]] = {
@@ -38,7 +39,7 @@ def check_claim(metadata: Metadata) -> None:
 
 def was_confirmed(events: Iterable[Event]) -> bool:
     """Whether somebody, or a test, vouched for a record after it was written."""
-    return any(event.kind == "status" and event.status == "verified" for event in events)
+    return any(event.kind == "status" and event.status == "verified" for event in not_undone(events))
 
 
 def credits_of_others(events: Iterable[Event], author: str) -> tuple[int, int]:

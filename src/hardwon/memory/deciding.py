@@ -109,19 +109,36 @@ class Deciding(Core):
         assert isinstance(kept, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
         return kept
 
-    def undo(self, decision_id: str | UUID, by: str = "user") -> Decision:
-        """Takes back a decision: a rollback, a merge, a promotion, a cleanup … It stays in the log, archived."""
+    def undo(self, decision_id: str | UUID, by: str = "user") -> AnyRecord:
+        """Takes back a decision (a rollback, a merge, a promotion, a cleanup …), by its id, and gives it; or that a record was
+        verified, published, archived or replaced, by the id of that event in `audit`, and gives the record as it is again. What
+        was taken back stays in the log."""
         wanted = intake.record_id(decision_id)
         with self._writing() as writer:
             stored = writer.get(self.project, wanted)
             decision = record_of(stored) if stored else None
-            if not isinstance(decision, Decision):
-                raise UnknownRecordError(f"there is no decision {decision_id} in project {self.project!r}")
-            check_transition(decision.metadata.validation.status, "archived")
-            event = Event(record_id=wanted, kind="status", at=self._clock(), by=by, status="archived", reason="undone")
+            if isinstance(decision, Decision):
+                check_transition(decision.metadata.validation.status, "archived")
+                event = Event(record_id=wanted, kind="status", at=self._clock(), by=by, status="archived", reason="undone")
+            else:
+                event = self._taking_back(writer, wanted, by)
             undone = self._happen(writer, event)
-        assert isinstance(undone, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
+        if self._mirror:
+            self._mirror.follow(restored=True)
         return undone
+
+    def _taking_back(self, writer: Writer, event_id: str, by: str) -> Event:
+        """What makes an event as if it had not happened."""
+        event = writer.event(self.project, event_id)
+        if event is None:
+            raise UnknownRecordError(f"there is no decision and no event {event_id} in project {self.project!r}")
+        record = self._must_get(writer, event.record_id)
+        if event.kind not in ("status", "superseded") or (isinstance(record, Decision) and event.status == "archived"):
+            allowed = "that a record was verified, published, archived or replaced; a decision that was taken back is made anew"
+            raise InvalidInputError.one("decision_id", f"{event.kind} {event_id}", allowed)
+        if any(other.undoes == event_id for other in writer.events_of(self.project, event.record_id)):
+            raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
+        return Event(record_id=event.record_id, kind="undone", at=self._clock(), by=by, undoes=event_id)
 
     def forget(
         self,

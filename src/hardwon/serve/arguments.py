@@ -481,7 +481,10 @@ class Undo(Arguments):
     """Which decision."""
 
     in_path = ("decision_id",)
-    decision_id: Annotated[RecordId, Field(description="The id of a decision.", examples=[EXAMPLE_ID])]
+    decision_id: Annotated[
+        RecordId,
+        Field(description="The id of a decision, or of an event that changed a status.", examples=[EXAMPLE_ID]),
+    ]
 
 
 # --- looking after it -------------------------------------------------------------------------------------------------

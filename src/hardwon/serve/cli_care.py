@@ -8,6 +8,7 @@ import typer
 
 from hardwon import limits
 from hardwon.memory import Memory
+from hardwon.model import Decision
 from hardwon.reports import Compressed
 from hardwon.serve.cli_base import (
     CARE,
@@ -157,22 +158,30 @@ def quoted(text: str) -> str:
 @command(
     CARE,
     "hardwon undo 0198c0de-0000-7000-8000-000000000001",
-    answers="`id`, `action`, `target`, `reason`.",
-    more="""Any decision can be taken back, by the id that was printed. A cleanup that compact made final cannot be undone.""",
+    answers="`id`, `action`, `target`, `reason`. Of a record whose status was taken back, `action` is status and `target` what "
+    "it is again.",
+    more="""Any decision can be taken back, by the id that was printed; and that a record was verified, published, archived or
+    replaced, by the id of that event in `audit --json`. A cleanup that compact made final cannot be undone.""",
 )
 def undo(
     ctx: typer.Context,
     event_id: Annotated[str, typer.Argument(metavar="ID", help="As the command that did it printed it.")],
     as_json: Json = False,
 ) -> None:
-    """Take back a cleanup, a compression, a rollback …"""
+    """Take back a cleanup, a compression, a rollback, a status …"""
     with chosen(ctx).open(to_read=True) as memory:
         undone = memory.undo(event_id)
-    if as_json:
-        write_json({"id": undone.id, "action": undone.action, "target": undone.target, "reason": undone.reason})
+    status = undone.metadata.validation.status
+    if not isinstance(undone, Decision):
+        told = {"id": undone.id, "action": "status", "target": status, "reason": None}
+        said = f"undone: {undone.id} is {status} again"
     else:
-        about = f" of {undone.target}" if undone.target else ""
-        write_text(f"undone: {undone.action}{about}")
+        told = {"id": undone.id, "action": undone.action, "target": undone.target, "reason": undone.reason}
+        said = f"undone: {undone.action}" + (f" of {undone.target}" if undone.target else "")
+    if as_json:
+        write_json(told)
+    else:
+        write_text(said)
 
 
 @command(

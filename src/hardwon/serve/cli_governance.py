@@ -29,8 +29,9 @@ By = Annotated[str, typer.Option(help="Who says so.")]
     TRUST,
     "hardwon audit 0198c0de-0000-7000-8000-000000000001",
     "hardwon audit 0198c0de-0000-7000-8000-000000000001 --json",
-    answers="""`id`, `record` (null where it was forgotten), `life` (each with `kind`, `at`, `by`, `status`, `reason`,
-    `verified_by`, `verification_id`, `replaced_by`, `helped`), `links` (`replaced_by`, `replaces`, `contradicts`).""",
+    answers="""`id`, `record` (null where it was forgotten), `life` (each with `id` (of the event, which `undo` takes; null of
+    its creation), `kind`, `at`, `by`, `status`, `reason`, `verified_by`, `verification_id`, `replaced_by`, `helped`), `links`
+    (`replaced_by`, `replaces`, `contradicts`).""",
     more="""Everything that happened to it comes with its status after each; then what replaced it, what it replaced and
     what contradicts it. Of a forgotten record its tombstone is left.""",
 )
@@ -137,6 +138,7 @@ def _tell(record: AnyRecord, as_json: bool) -> None:
 def _life_json(happened: LifeEvent) -> dict[str, Any]:
     event = happened.event
     return {
+        "id": event.id if event else None,
         "kind": happened.kind,
         "at": happened.at.isoformat(),
         "by": happened.by,

@@ -315,7 +315,7 @@ _ALL: Final = (
     ),
     _operation("consolidate", "govern", "POST /consolidate", takes.Consolidate, Consolidation, command="consolidate"),
     _operation("rollback", "govern", "POST /rollback", takes.Rollback, Decision, command="rollback", **_DECIDING),
-    _operation("undo", "govern", "POST /decisions/{decision_id}/undo", takes.Undo, Decision, command="undo", **_DECIDING),
+    _operation("undo", "govern", "POST /decisions/{decision_id}/undo", takes.Undo, AnyRecord, command="undo", **_DECIDING),
     # taking away, and looking after it
     _operation("forget", "admin", "POST /forget", takes.Forget, Forgotten, command="forget", signs="by", destructive=True),
     _operation("cleanup", "admin", "POST /cleanup", takes.Cleanup, CleanedUp, command="cleanup", signs="by", destructive=True),

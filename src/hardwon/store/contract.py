@@ -207,6 +207,10 @@ class Writer(ABC):
         """The record's events by (time, id); an empty list where there are none."""
 
     @abstractmethod
+    def event(self, project: str, event_id: str) -> Event | None:
+        """One event by its id; None where there is none."""
+
+    @abstractmethod
     def votes(self, project: str, record_id: str, besides: str) -> tuple[int, int]:
         """How many attempts that recalled a record turned out well, and badly: of every author but one, and no more than three
         of each."""

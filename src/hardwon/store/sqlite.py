@@ -129,6 +129,14 @@ _DERIVED: Final = [
 ]
 
 
+def _undone(event: str) -> str:
+    """Whether somebody took it back."""
+    return (
+        f"EXISTS (SELECT 1 FROM event u WHERE u.project_id = {event}.project_id AND u.record_id = {event}.record_id "
+        f"AND u.kind = 'undone' AND u.body ->> 'undoes' = {event}.id)"
+    )
+
+
 class SqliteStore(Store):
     """Everything the contract promises, on one file."""
 
@@ -243,7 +251,7 @@ class SqliteStore(Store):
             f"SELECT e.body, {_STORED} FROM event e CROSS JOIN record r ON r.project_id = e.project_id AND r.id = e.record_id "
             f"WHERE e.project_id = ?1 AND e.kind = 'stale' AND r.status = 'archived' AND r.{tallies.ORDINARY} AND NOT EXISTS ("
             "SELECT 1 FROM event l WHERE l.project_id = e.project_id AND l.record_id = e.record_id "
-            "AND (l.at_us, l.id) > (e.at_us, e.id) AND (l.kind IN ('status', 'fresh', 'stale') "
+            f"AND (l.at_us, l.id) > (e.at_us, e.id) AND NOT {_undone('l')} AND (l.kind IN ('status', 'fresh', 'stale') "
             "OR (l.kind = 'superseded' AND l.body ->> 'by' <> ?2))) ORDER BY e.at_us DESC, e.id DESC LIMIT ?3"
         )
         with self._reading() as connection:
@@ -585,8 +593,8 @@ class SqliteStore(Store):
 
     def superseded_by(self, project: str, record_id: str) -> list[str]:
         sql = (
-            "SELECT DISTINCT record_id FROM event WHERE project_id = ? AND kind = 'superseded' "
-            "AND body ->> '$.replaced_by' = ? ORDER BY at_us, id"
+            "SELECT DISTINCT e.record_id FROM event e WHERE e.project_id = ? AND e.kind = 'superseded' "
+            f"AND e.body ->> '$.replaced_by' = ? AND NOT {_undone('e')} ORDER BY e.at_us, e.id"
         )
         with self._reading() as connection:
             return [found for (found,) in connection.execute(sql, (project, record_id))]
@@ -862,6 +870,10 @@ class SqliteWriter(Writer):
 
     def events_of(self, project: str, record_id: str) -> list[Event]:
         return _events_of(self._connection, project, record_id)
+
+    def event(self, project: str, event_id: str) -> Event | None:
+        found = self._connection.execute("SELECT body FROM event WHERE project_id = ? AND id = ?", (project, event_id)).get
+        return Event.model_validate_json(found) if found is not None else None
 
     def votes(self, project: str, record_id: str, besides: str) -> tuple[int, int]:
         sql = (

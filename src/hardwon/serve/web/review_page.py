@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,6 +24,7 @@ TABS: Final[Mapping[str, str]] = {
     "decisions": "Decisions",
 }
 ORDERS: Final[Mapping[str, str]] = {"newest": "Newest first", "helpful": "Most helpful first"}
+_ID: Final = re.compile(r"[0-9a-f-]{36}")
 ACTIONS: Final = ("verify", "publish", "archive", "supersede", "undo")
 _DONE: Final = {
     "verify": "Verified",
@@ -194,10 +196,16 @@ def _found(ask: Ask, record_id: str) -> AnyRecord | None:
     return record
 
 
-def _undoable(ask: Ask, record_id: str) -> Decision | None:
-    """What was decided just now, where it can be taken back."""
-    record = _found(ask, record_id) if record_id and ask.may("govern") else None
-    return record if isinstance(record, Decision) and record.in_effect else None
+def _undoable(ask: Ask, said: str) -> list[str]:
+    """The events by which something was decided just now, where they can be taken back."""
+    ids = [each for each in said.split(",") if _ID.fullmatch(each)]
+    return ids[: limits.WEB_REVIEW_SHOWN] if ask.may("govern") else []
+
+
+def _events_of(ask: Ask, done: Iterable[AnyRecord]) -> str:
+    """What was decided about each of them last, as `_undoable` reads it."""
+    last = [life[-1].event for record in done if (life := ask("audit", record_id=record.id))]
+    return ",".join(event.id for event in last if event)
 
 
 def _choosing(ask: Ask, request: Request) -> Page:
@@ -240,7 +248,7 @@ def act(ask: Ask, request: Request, form: Form) -> str:
             refused.append(str(error))
     for told in _told(action, done, refused):
         request.tell(told)
-    undo = done[0].id if action == "verify" and len(done) == 1 and isinstance(done[0], Decision) else None
+    undo = _events_of(ask, done) if action != "undo" else None
     return request.url("review", tab=_tab_of(request), order=request.query.get("order"), undo=undo)
 
 

@@ -29,6 +29,11 @@
   }
 
   function press(key) {
+    if (key === "z") {
+      const last = document.querySelector("[data-undo]");
+      if (last) { last.click(); }
+      return Boolean(last);
+    }
     const item = here();
     if (!item) { return false; }
     if (key === "x") {

@@ -1,0 +1,153 @@
+"""What was decided about a record can be taken back: it is again what it was, in what is recalled and what is learned."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from hardwon import Memory
+from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.govern.lifecycle import effective_validation
+from hardwon.model import Event, Validation
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return Memory(tmp_path / "brain", checkout=False)
+
+
+def learned(memory: Memory, content: str = "Retry after a minute.") -> str:
+    return memory.remember(content, "learning", insight_type="fact").id
+
+
+def last_event(memory: Memory, record_id: str) -> str:
+    event = memory.audit(record_id)[-1].event
+    assert event
+    return event.id
+
+
+def status(memory: Memory, record_id: str) -> str:
+    record = memory.get(record_id)
+    assert record
+    return record.metadata.validation.status
+
+
+def test_an_archived_record_comes_back_as_what_it_was(memory: Memory) -> None:
+    record = learned(memory)
+    memory.verify(record, "human_approval")
+    memory.archive(record, "by mistake")
+    assert memory.recall("retry") == []
+    again = memory.undo(last_event(memory, record), by="maria")
+    assert (again.id, again.metadata.validation.status) == (record, "verified")
+    assert [hit.record.id for hit in memory.recall("retry")] == [record]
+    assert [each.kind for each in memory.audit(record)] == ["created", "status", "status", "undone"]
+    assert memory.audit(record)[-1].by == "maria"
+    assert memory.doctor().ok
+
+
+def test_a_verification_is_taken_back_beneath_what_came_later(memory: Memory) -> None:
+    record = learned(memory)
+    memory.verify(record, "compiler")
+    verified = last_event(memory, record)
+    memory.publish(record)
+    memory.undo(verified)
+    assert status(memory, record) == "published"
+    memory.undo(next(each.event.id for each in memory.audit(record) if each.event and each.event.status == "published"))
+    assert status(memory, record) == "hypothesis"
+    memory.verify(record, "compiler")
+    assert status(memory, record) == "verified"
+
+
+def test_a_replacement_is_taken_back_with_its_links(memory: Memory) -> None:
+    old, new = learned(memory), learned(memory, "Retry after two minutes.")
+    memory.supersede(old, new, "measured")
+    assert memory.links(old).replaced_by == new
+    memory.undo(last_event(memory, old))
+    assert (status(memory, old), memory.links(old).replaced_by, memory.links(new).replaces) == ("hypothesis", None, ())
+
+
+def test_what_it_taught_counts_again(memory: Memory) -> None:
+    issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
+    fix = memory.record_fix(issue, True, True, fix_commands=["raise the timeout"])
+    before = memory.fix_totals()
+    memory.archive(fix.id, "by mistake")
+    assert memory.fix_totals() != before
+    memory.undo(last_event(memory, fix.id))
+    assert memory.fix_totals() == before
+    assert memory.doctor().ok
+
+
+def test_the_file_in_the_tree_comes_back(tmp_path: Path) -> None:
+    with Memory(tmp_path / "brain", checkout=False) as memory:
+        memory.make_tree()
+        record = memory.remember("Retry after a minute.", "learning", insight_type="fact")
+        assert record.path
+        memory.archive(record.id, "by mistake")
+        assert not Path(record.path).exists()
+        memory.undo(last_event(memory, record.id))
+        assert [hit.record.id for hit in memory.recall("retry")] == [record.id]
+        assert list((tmp_path / "brain").rglob("*.json")) != []
+        assert memory.doctor().ok
+
+
+def test_what_was_believed_then_is_still_told(memory: Memory) -> None:
+    record = learned(memory)
+    memory.archive(record, "by mistake")
+    archived = memory.audit(record)[-1].at
+    memory.undo(last_event(memory, record))
+    then = memory.get(record, as_of=archived)
+    assert then
+    assert then.metadata.validation.status == "archived"
+
+
+def test_two_memories_agree_about_it_in_any_order(tmp_path: Path, memory: Memory) -> None:
+    record = learned(memory)
+    with Memory(tmp_path / "other", checkout=False) as other:
+        other.merge(memory)
+        memory.archive(record, "by mistake")
+        other.merge(memory)
+        memory.undo(last_event(memory, record))
+        other.merge(memory)
+        memory.merge(other)
+        assert status(other, record) == status(memory, record) == "hypothesis"
+
+
+def test_the_order_in_which_events_arrive_does_not_matter() -> None:
+    record = "0198c0de-0000-7000-8000-000000000001"
+    verified = Event(record_id=record, kind="status", by="x", status="verified", verified_by="compiler")
+    archived = Event(record_id=record, kind="status", by="x", status="archived")
+    undone = Event(record_id=record, kind="undone", by="x", undoes=archived.id)
+    told = {effective_validation(Validation(), order).status for order in permutations([verified, archived, undone])}
+    assert told == {"verified"}
+
+
+def test_a_confirmation_that_was_taken_back_publishes_nothing(memory: Memory) -> None:
+    record = learned(memory)
+    memory.verify(record, "compiler")
+    memory.undo(last_event(memory, record))
+    for name in ("a", "b", "c", "d"):
+        memory.credit(record, True, by=name)
+    assert status(memory, record) == "hypothesis"
+
+
+def test_what_cannot_be_taken_back_is_told(memory: Memory) -> None:
+    record = learned(memory)
+    memory.archive(record, "by mistake")
+    archived = last_event(memory, record)
+    memory.undo(archived)
+    with pytest.raises(InvalidInputError, match="not taken back already"):
+        memory.undo(archived)
+    with pytest.raises(InvalidInputError, match="verified, published, archived or replaced"):
+        memory.undo(last_event(memory, record))
+    memory.credit(record, True)
+    with pytest.raises(InvalidInputError, match="verified, published, archived or replaced"):
+        memory.undo(last_event(memory, record))
+    for unknown in (record, "0198c0de-0000-7000-8000-000000000001", "nonsense"):
+        with pytest.raises(UnknownRecordError):
+            memory.undo(unknown)
+    decision = memory.rollback("nobody")
+    memory.undo(decision.id)
+    with pytest.raises(InvalidInputError, match="made anew"):
+        memory.undo(last_event(memory, decision.id))
