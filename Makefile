@@ -14,7 +14,7 @@ demo: $(VENV)/.installed  ## Install into .venv and show the main job in the ter
 	@$(BIN)/python examples/demo.py
 
 test: lint chromium  ## Install what the tests need, then ruff, mypy and pytest
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
 
 # The dashboard is tested in a real browser: installed where that needs nobody's leave, asked for elsewhere.
 chromium:

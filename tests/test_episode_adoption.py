@@ -655,8 +655,8 @@ def test_an_unreadable_file_is_left_as_it_is(memory: Memory, tmp_path: Path, tex
 
 
 def test_no_file(memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for wrong in (tmp_path / "missing.json", tmp_path):
-        with pytest.raises(PlaceError, match="cannot read"):
+    for wrong, said in ((tmp_path / "missing.json", "cannot read"), (tmp_path, "no regular file")):
+        with pytest.raises(PlaceError, match=said):
             adopt(wrong, memory)
     with pytest.raises(InvalidInputError, match="path"):
         adopt(5, memory)  # type: ignore[arg-type]

@@ -265,7 +265,6 @@ def test_a_file_of_an_older_version_gets_them(tmp_path: Path) -> None:
         for table in (*COLUMNS, "fix_count", "fix_left_out", "fix_guard", "request"):
             other.execute(f"DROP TABLE {table}")
         other.execute("DROP INDEX record_counted")
-        other.execute("DROP INDEX record_routed")
         other.execute("DELETE FROM record_key")
         other.pragma("user_version", 4)
     with Memory(location) as memory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import subprocess
@@ -36,6 +37,7 @@ def test_the_log_stays_when_another_library_closes_the_file(tmp_path: Path) -> N
 
 
 def test_nothing_is_held_when_the_last_memory_is_closed(tmp_path: Path) -> None:
+    gc.collect()  # what other tests left is closed now, and not in between
     before, open_files = held_files(), len(list(Path("/proc/self/fd").iterdir()))
     first, second = Memory(tmp_path), Memory(tmp_path)
     assert held_files() == before + 1

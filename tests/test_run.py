@@ -37,6 +37,12 @@ PYTHON = sys.executable
 HARDWON = [PYTHON, "-m", "hardwon.serve.cli"]
 PATIENCE_S = 60
 
+# Commands run here inside a process that may have other threads (pytest's workers): the kernel may have one of those notice
+# that a child ended after we stopped listening, and Python then says so. The program itself has none.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:(?s)Exception ignored in.*ignored due to race condition:pytest.PytestUnraisableExceptionWarning"
+)
+
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

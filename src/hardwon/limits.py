@@ -925,8 +925,8 @@ CALLERS_REMEMBERED_MAX: Final = 10_000
 CLIENT_TIMEOUT_S: Final = 30.0
 """How long a client waits for one answer: longer than a server waits for other writers."""
 
-CLIENT_WAITS_S: Final = (0.1, 0.5, 2.0, 5.0)
-"""Pauses before a client sends a request again: together as long as a server takes to be started anew."""
+CLIENT_WAITS_S: Final = (0.1, 0.5, 2.0, 5.0, 10.0)
+"""Pauses before a client sends a request again: together as long as a server takes to be started anew on a busy machine."""
 
 CLIENT_WAIT_S_MAX: Final = 10.0
 """The longest pause, whatever a server asks for."""

@@ -248,15 +248,6 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     CREATE INDEX record_helped ON record (project_id, status, helped, at_us, id) WHERE helped > 0;
     CREATE INDEX event_stale ON event (project_id, at_us, id) WHERE kind = 'stale';
     """,
-    # Where experiences lie is counted without reading them. Nothing in it that the SQLite of other clients may not know yet.
-    """
-    CREATE INDEX record_routed ON record (
-        project_id, outcome, tool,
-        json_extract(body, '$.domain'), json_extract(body, '$.error_type'), json_extract(body, '$.insight_type'),
-        json_extract(body, '$.reason'), json_extract(body, '$.sentiment'), json_extract(body, '$.task_type'),
-        json_extract(body, '$.unrouted') IS NOT NULL, length(CAST(body AS BLOB))
-    ) WHERE kind = 'experience' AND status <> 'archived' AND json_valid(body);
-    """,
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)

@@ -443,17 +443,15 @@ class SqliteStore(Store):
         return found
 
     def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
-        given = ", ".join(f"json_extract(r.body, '$.{key}')" for key in keys)  # of the standard schema, not a caller's
-        sql = (  # in the very words of the index: only then no body is read
-            f"SELECT r.outcome, r.tool, {given}, json_extract(r.body, '$.unrouted') IS NOT NULL, "
-            "count(*), sum(length(CAST(r.body AS BLOB))) "
-            "FROM record r INDEXED BY record_routed "
-            "WHERE r.project_id = ? AND r.kind = 'experience' AND r.status <> 'archived' AND json_valid(r.body) "
+        given = ", ".join(f"r.body ->> ?{number}" for number in range(2, len(keys) + 2))
+        sql = (
+            f"SELECT r.outcome, r.tool, {given}, r.body ->> '$.unrouted' IS NOT NULL, count(*), sum(octet_length(r.body)) "
+            "FROM record r WHERE r.project_id = ?1 AND r.kind = 'experience' AND r.status <> 'archived' AND json_valid(r.body) "
             f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
         )
         found = []
         with self._reading() as connection:
-            for *values, unrouted, records, size in connection.execute(sql, (project,)):
+            for *values, unrouted, records, size in connection.execute(sql, (project, *(f"$.{key}" for key in keys))):
                 pairs = zip(("outcome", "tool", *keys), values, strict=True)
                 packet = {name: str(value) for name, value in pairs if value is not None}
                 found.append(Routed(packet, bool(unrouted), records, size))
