@@ -346,9 +346,7 @@ def test_the_dark_switch_is_kept_and_redraws_charts(admin: Visitor) -> None:
     before = colour_of_the_ink(page), page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.get_by_role("button", name="Dark or light").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    page.wait_for_function(
-        "before => document.querySelector('.js-plotly-plot')._fullLayout.font.color !== before", arg=before[0]
-    )
+    wait_for_another_ink(page, before[0])
     dark = colour_of_the_ink(page), page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert dark[0] != before[0]
     assert dark[1] != before[1]
