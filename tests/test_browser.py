@@ -247,6 +247,10 @@ def test_reviewing_with_keys(world: World, admin: Visitor) -> None:
     with page.expect_navigation():
         page.keyboard.press("Enter")
     assert world.status(archived) == "archived"
+    with page.expect_navigation():
+        page.keyboard.press("z")
+    expect(page.locator("p.flash")).to_contain_text("Undone")
+    assert world.status(archived) == "hypothesis"
 
 
 def test_a_decision_is_undone(world: World, admin: Visitor) -> None:

@@ -127,17 +127,37 @@ def test_both_sides_of_a_contradiction_stand_beside_each_other_until_one_goes(ru
     assert 'class="side ' not in get(browser, f"{REVIEW}?tab=contradictions")
 
 
+def offered(answer: httpx.Response) -> list[str]:
+    """The events that a page offers to take back."""
+    found = re.search(r'class="flash row".*?</form>', answer.text, re.DOTALL)
+    return re.findall(r'name="id" value="([^"]+)"', found[0]) if found else []
+
+
+@pytest.mark.parametrize("action", ["verify", "publish", "archive", "supersede"])
+def test_whatever_was_decided_can_be_taken_back_at_once(running: Served, action: str) -> None:
+    memory = running.memory
+    first, second, third = (memory.record_fact(f"Port {port} is open.", "observation").id for port in (80, 81, 82))
+    browser = signed_in(running)
+    done = decide(browser, action, first, second, reason="by mistake", new_id=third)
+    assert status_of(memory, first) == status_of(memory, second) != "hypothesis"
+    told = flashes(decide(browser, "undo", *offered(done)))
+    assert status_of(memory, first) == status_of(memory, second) == "hypothesis"
+    assert told[0].startswith("Undone")
+    assert memory.links(first).replaced_by is None
+
+
 def test_a_rule_that_somebody_wrote_is_verified_and_that_is_undone(running: Served) -> None:
     rule = written_rule(running.memory, "Read the log first.")
     browser = signed_in(running)
     assert "Read the log first." in get(browser, f"{REVIEW}?tab=rules")
     verified = decide(browser, "verify", rule, tab="rules")
     assert status_of(running.memory, rule) == "verified"
-    assert "This can be taken back: Read the log first." in verified.text
-    assert f"undo={rule}" in str(verified.url)
-    undone = decide(browser, "undo", rule, tab="rules")
+    assert "This can be taken back" in verified.text
+    back = decide(browser, "undo", *offered(verified), tab="rules")
+    assert status_of(running.memory, rule) == "hypothesis"
+    assert "This can be taken back" not in back.text
+    decide(browser, "undo", rule, tab="rules")
     assert status_of(running.memory, rule) == "archived"
-    assert "This can be taken back" not in undone.text
     assert all("Read the log first." not in get(browser, f"{REVIEW}?tab={tab}&{ALL}") for tab in ("rules", "decisions"))
 
 

@@ -199,13 +199,14 @@ def _found(ask: Ask, record_id: str) -> AnyRecord | None:
 def _undoable(ask: Ask, said: str) -> list[str]:
     """The events by which something was decided just now, where they can be taken back."""
     ids = [each for each in said.split(",") if _ID.fullmatch(each)]
-    return ids[: limits.WEB_REVIEW_SHOWN] if ask.may("govern") else []
+    return ids[: 2 * limits.WEB_REVIEW_SHOWN] if ask.may("govern") else []
 
 
-def _events_of(ask: Ask, done: Iterable[AnyRecord]) -> str:
-    """What was decided about each of them last, as `_undoable` reads it."""
-    last = [life[-1].event for record in done if (life := ask("audit", record_id=record.id))]
-    return ",".join(event.id for event in last if event)
+def _events_of(ask: Ask, request: Request, done: Iterable[AnyRecord]) -> str:
+    """What was decided about each of them by this request, the last first, as `_undoable` reads it."""
+    lives = [ask("audit", record_id=record.id) for record in done]
+    events = [each.event for life in lives for each in reversed(life) if each.event and each.at >= request.now]
+    return ",".join(event.id for event in events if event.kind in ("status", "superseded"))
 
 
 def _choosing(ask: Ask, request: Request) -> Page:
@@ -248,7 +249,7 @@ def act(ask: Ask, request: Request, form: Form) -> str:
             refused.append(str(error))
     for told in _told(action, done, refused):
         request.tell(told)
-    undo = _events_of(ask, done) if action != "undo" else None
+    undo = _events_of(ask, request, done) if action != "undo" else None
     return request.url("review", tab=_tab_of(request), order=request.query.get("order"), undo=undo)
 
 
