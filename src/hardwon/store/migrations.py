@@ -230,7 +230,7 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     # Facts have keys of their own, by which one that says the same is found: nothing but what is learned changes.
     "SELECT 1;",
     # Requests that were carried out, by the keys that make it safe to send them again. What there is, and since when, is
-    # counted without reading the records: a million took five seconds. So is what helped, and what went stale.
+    # counted without reading the records: a million took five seconds.
     """
     CREATE TABLE request (
         project_id TEXT NOT NULL,
@@ -242,6 +242,9 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX request_at ON request (at_us);
     CREATE INDEX record_counted ON record (project_id, kind, outcome, tool, status, author, at_us);
+    """,
+    # What helped, and what went stale, is found without reading every record and event.
+    """
     CREATE INDEX record_helped ON record (project_id, status, helped, at_us, id) WHERE helped > 0;
     CREATE INDEX event_stale ON event (project_id, at_us, id) WHERE kind = 'stale';
     """,
