@@ -361,6 +361,14 @@ def test_the_parts_of_a_score_have_colours_of_their_own() -> None:
     style = (look.HERE / "static" / "app.css").read_text()
     assert ".part-text {" in style
     assert "i.part {" not in style, "it would win over the colours of each part"
+    colours = dict(re.findall(r"\.part-(\w+) \{ background: (var\(--\w+\)); \}", style))
+    assert len(colours) == len(set(colours.values())) == 8
+
+
+def test_without_a_script_nothing_is_shown_that_needs_one() -> None:
+    style = (look.HERE / "static" / "app.css").read_text()
+    assert "[hidden] { display: none !important; }" in style, "buttons are laid out as flexible boxes"
+    assert "@media (scripting: none) { .chart { display: none; } }" in style
 
 
 def test_the_overview_says_what_is_contradicted(running: Served) -> None:

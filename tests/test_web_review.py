@@ -87,7 +87,9 @@ def test_what_helped_in_this_time_is_not_hidden_by_what_helped_before(running: S
     for record_id in (before.id, before.id, lately.id):
         running.memory.credit([record_id], True)
     browser = signed_in(running)
-    assert "of late" in get(browser, f"{REVIEW}?order=helpful")
+    shown = get(browser, f"{REVIEW}?order=helpful")
+    assert "of late" in shown
+    assert re.search(r'Those of the last 30 days \(<a href="[^"]*range=all&amp;order=helpful">of all time</a>\)', shown)
     ever = get(browser, f"{REVIEW}?order=helpful&range=all")
     assert "long ago" in ever
     assert "of late" not in ever, "no more than are shown"
