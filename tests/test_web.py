@@ -85,7 +85,7 @@ def test_the_cookie_says_nothing_and_goes_nowhere_else(running: Served) -> None:
     browser.http.follow_redirects = False
     secret = running.token()
     given = browser.sign_in(secret).headers["set-cookie"]
-    assert re.fullmatch(rf"{cookie_of(running)}=[\w-]{{43}}; HttpOnly; Path=/ui; SameSite=strict", given)
+    assert re.fullmatch(rf"{cookie_of(running)}=[\w-]{{43}}; HttpOnly; Path=/ui; SameSite=lax", given)
     assert secret not in given
 
 

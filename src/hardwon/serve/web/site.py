@@ -170,8 +170,10 @@ class Site:
 
     def _set_cookie(self, response: Response, session: Session | None) -> None:
         value, age = (session.name, None) if session else ("", 0)
+        # Not "strict": a link from a chat or a mail would lead everybody to the sign-in. Whatever changes something is a form,
+        # which needs more than the cookie.
         response.set_cookie(
-            self._cookie, value, max_age=age, path=ROOT, secure=self._settings.tls, httponly=True, samesite="strict"
+            self._cookie, value, max_age=age, path=ROOT, secure=self._settings.tls, httponly=True, samesite="lax"
         )
 
     def _sign_in(self, http: HttpRequest, body: bytes) -> Response:
