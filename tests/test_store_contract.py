@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hardwon import Decision, Episode, Fact, Metadata
-from hardwon.fields import new_id, to_us
+from hardwon.fields import from_us, new_id, to_us
 from hardwon.learn.lessons import DAY_US, Lesson, rule_key
 from hardwon.model import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.recall.filters import Filters
@@ -114,6 +114,22 @@ class TestStore:
             seen += page
             cursor = Cursor(page[-1].at_us, page[-1].id)
         assert [stored.id for stored in seen] == [made.id for made in expected]
+
+    @pytest.mark.parametrize("size", [1, 2, 3, 10])
+    def test_pages_of_a_time_hold_nothing_beyond_it_wherever_they_begin(self, store: Store, size: int) -> None:
+        rows = [row(f"n{n}", n // 2) for n in range(12)]
+        with store.write() as writer:
+            writer.append(rows)
+        end_us = rows[8].at_us
+        inside = Filters(until=from_us(end_us))
+        expected = sorted((made for made in rows if made.at_us < end_us), key=lambda made: (made.at_us, made.id), reverse=True)
+        newest = max(rows, key=lambda made: (made.at_us, made.id))
+        for start in (None, Cursor(newest.at_us, newest.id), Cursor(end_us, rows[8].id)):
+            seen, cursor = [], start
+            while page := store.page("p", inside, cursor, size):
+                seen += page
+                cursor = Cursor(page[-1].at_us, page[-1].id)
+            assert [stored.id for stored in seen] == [made.id for made in expected]
 
     def test_what_helped_most_is_found_by_status(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n) for n in range(4)]

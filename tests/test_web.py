@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
 
 import httpx
@@ -61,6 +63,10 @@ def signed_in(running: Served, scope: Scope = "admin", projects: list[str] | Non
     return browser
 
 
+def cookie_of(running: Served) -> str:
+    return f"{COOKIE}_{running.url.rpartition(':')[2]}"
+
+
 # --- signing in and out -----------------------------------------------------------------------------------------------
 
 
@@ -79,8 +85,17 @@ def test_the_cookie_says_nothing_and_goes_nowhere_else(running: Served) -> None:
     browser.http.follow_redirects = False
     secret = running.token()
     given = browser.sign_in(secret).headers["set-cookie"]
-    assert re.fullmatch(rf"{COOKIE}=[\w-]{{43}}; HttpOnly; Path=/ui; SameSite=strict", given)
+    assert re.fullmatch(rf"{cookie_of(running)}=[\w-]{{43}}; HttpOnly; Path=/ui; SameSite=lax", given)
     assert secret not in given
+
+
+def test_two_servers_of_a_machine_share_a_browser(tmp_path: Path) -> None:
+    with served(tmp_path / "a") as one, served(tmp_path / "b") as other:
+        browser = signed_in(one)
+        browser.http.post(f"{other.url}/ui/sign-in", data={"token": other.token()}, headers={"Origin": other.url})
+        assert set(browser.http.cookies) == {cookie_of(one), cookie_of(other)}
+        assert browser.http.get(OVERVIEW).url.path == OVERVIEW
+        assert browser.http.get(other.url + OVERVIEW).url.path == OVERVIEW
 
 
 def test_a_wrong_token_gets_the_same_page_and_no_session(running: Served) -> None:
@@ -115,9 +130,9 @@ def test_nobody_is_sent_elsewhere_after_signing_in(running: Served, elsewhere: s
 
 def test_signing_out_ends_the_session_for_good(running: Served) -> None:
     browser = signed_in(running)
-    held = browser.http.cookies[COOKIE]
+    held = browser.http.cookies[cookie_of(running)]
     assert browser.post("/ui/sign-out", csrf=browser.csrf()).url.path == "/ui/sign-in"
-    again = httpx.get(running.url + OVERVIEW, headers={"Cookie": f"{COOKIE}={held}"})
+    again = httpx.get(running.url + OVERVIEW, headers={"Cookie": f"{cookie_of(running)}={held}"})
     assert again.status_code == 303
 
 
@@ -153,7 +168,7 @@ def test_where_no_token_is_asked_for_the_session_makes_itself(tmp_path: Path) ->
         browser = Browser(running)
         shown = browser.http.get("/")
         assert shown.url.path == OVERVIEW
-        assert COOKIE in browser.http.cookies
+        assert cookie_of(running) in browser.http.cookies
         assert "Sign out" not in shown.text
         assert browser.post("/ui/sign-out", csrf="").status_code == 403
 
@@ -179,7 +194,7 @@ def test_a_foreign_page_cannot_sign_somebody_in(running: Served) -> None:
     browser = Browser(running)
     answer = browser.http.post("/ui/sign-in", data={"token": running.token()})
     assert answer.status_code == 403
-    assert COOKIE not in browser.http.cookies
+    assert not browser.http.cookies
 
 
 def test_forms_are_bounded(running: Served) -> None:
@@ -275,6 +290,9 @@ def test_a_project_beyond_reach_is_refused_and_not_named(running: Served) -> Non
     browser = signed_in(running, "read", ["elsewhere"])
     answer = browser.http.get(OVERVIEW)
     assert answer.status_code == 403
+    assert f">{PROJECT}<" not in answer.text
+    assert f'href="/ui/{PROJECT}' not in answer.text
+    assert 'href="/ui/elsewhere/search"' in answer.text
     home = browser.http.get("/ui/")
     assert home.url.path == "/ui/elsewhere/overview"
     assert f">{PROJECT}<" not in home.text
@@ -307,6 +325,9 @@ def test_addresses_keep_the_range_and_escape_names() -> None:
     request = Request("a/b", "search", "", {"range": "7d", "q": "x&y"}, Sessions().begin(None))
     assert request.url("map") == "/ui/a%2Fb/map?range=7d"
     assert request.here(range="all") == "/ui/a%2Fb/search?range=all&q=x%26y"
+    older = replace(request, query={"cursor": "x", "tag": "t"})
+    assert older.here(tag=None) == "/ui/a%2Fb/search?cursor=x"
+    assert older.here(range="90d") == "/ui/a%2Fb/search?range=90d&tag=t", "another range begins at its beginning"
     assert request.url("record", "1/2", project="c", range=None, k="") == "/ui/c/record/1%2F2"
     assert request.since is not None
     assert Request("a", "b", "", {"range": "all"}, request.session).since is None
@@ -325,6 +346,46 @@ def test_charts_are_bounded_and_their_names_are_no_markup() -> None:
 
 
 # --- what the overview is made of -------------------------------------------------------------------------------------
+
+
+def test_few_days_are_drawn_as_days() -> None:
+    day = date(2026, 3, 1)
+    alone = charts.days_axis([day])
+    assert alone["range"] == ["2026-02-28", "2026-03-02"]
+    assert alone["dtick"] == charts.DAY_MS
+    assert charts.days_axis([day + timedelta(days=each) for each in range(30)]) == {"type": "date"}
+    assert charts.days_axis([]) == {"type": "date"}
+
+
+def test_the_parts_of_a_score_have_colours_of_their_own() -> None:
+    style = (look.HERE / "static" / "app.css").read_text()
+    assert ".part-text {" in style
+    assert "i.part {" not in style, "it would win over the colours of each part"
+    colours = dict(re.findall(r"\.part-(\w+) \{ background: (var\(--\w+\)); \}", style))
+    assert len(colours) == len(set(colours.values())) == 8
+
+
+def test_without_a_script_nothing_is_shown_that_needs_one() -> None:
+    style = (look.HERE / "static" / "app.css").read_text()
+    assert "[hidden] { display: none !important; }" in style, "buttons are laid out as flexible boxes"
+    assert "@media (scripting: none) { .chart { display: none; } }" in style
+
+
+def test_the_overview_says_what_is_contradicted(running: Served) -> None:
+    for good in (True, False):
+        running.memory.record_fix(
+            issue={"model": "m", "issue_type": "T", "description": "the <queue> is stuck"},
+            fix_success=good,
+            verification_success=good,
+            analysis="a",
+            fix_commands=["restart"],
+            author=f"agent-{good}",
+        )
+    running.memory.consolidate()
+    assert running.memory.decisions("contradiction")
+    page = signed_in(running).http.get(OVERVIEW).text
+    listed = page[page.index("Decisions and rules") :]
+    assert re.search(r">m T: the &lt;queue&gt; is stuck</a> against <a [^>]*>another</a>", listed)
 
 
 def test_activity_is_told_by_day_and_kind(tmp_path: Path) -> None:

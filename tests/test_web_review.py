@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from hashlib import sha1
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,22 @@ def test_hypotheses_are_listed_newest_first_and_by_what_helped(running: Served) 
     assert "the first of them" in helpful
     assert "helped 1 and did not 0" in helpful
     assert "the second of them" not in helpful, "it never helped"
+
+
+def test_what_helped_in_this_time_is_not_hidden_by_what_helped_before(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "WEB_REVIEW_SHOWN", 1)
+    long_ago = running.memory.now() - timedelta(days=80)
+    before = running.memory.remember("long ago", "success", "file_operation", timestamp=long_ago)
+    lately = running.memory.remember("of late", "success", "file_operation")
+    for record_id in (before.id, before.id, lately.id):
+        running.memory.credit([record_id], True)
+    browser = signed_in(running)
+    shown = get(browser, f"{REVIEW}?order=helpful")
+    assert "of late" in shown
+    assert re.search(r'Those of the last 30 days \(<a href="[^"]*range=all&amp;order=helpful">of all time</a>\)', shown)
+    ever = get(browser, f"{REVIEW}?order=helpful&range=all")
+    assert "long ago" in ever
+    assert "of late" not in ever, "no more than are shown"
 
 
 def test_a_long_list_has_pages(running: Served) -> None:

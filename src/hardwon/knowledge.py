@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hardwon import limits
 from hardwon.errors import DamagedError
@@ -82,7 +82,7 @@ from hardwon.model import (
 from hardwon.recall.filters import Filters
 from hardwon.reports import SimilarIssues
 from hardwon.store.contract import Cursor, Daily, Found, Store, Stored
-from hardwon.store.rows import record_of
+from hardwon.store.rows import record_of, written_in
 
 if TYPE_CHECKING:
     from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
@@ -742,10 +742,7 @@ class Knowledge:
             page := self._store.page(self._project, filters, before, limits.PAGE_ROWS, trusted=True)
         ):
             before = Cursor(page[-1].at_us, page[-1].id)
-            for each in readable(page):
-                if isinstance(each, Episode) and (tag is not None or not is_derived(each.id)):
-                    had = each.recalled is not None if tag is None else tag in each.metadata.tags
-                    found.append(Scored(each.task_id, each.score, had, each.metadata.source.id))
+            found += (_scored(each, tag) for each in _undamaged(page) if tag is not None or not is_derived(each["id"]))
         return found[: limits.COMPARED_EPISODES_MAX][::-1]
 
     # --- diagnoses and solutions --------------------------------------------------------------------------------
@@ -774,6 +771,20 @@ class Knowledge:
             last_tried=from_us(support.last_us),
             evidence=tuple(support.evidence),
         )
+
+
+def _undamaged(stored: Iterable[Stored]) -> Iterator[dict[str, Any]]:
+    for each in stored:
+        try:
+            yield written_in(each)
+        except DamagedError:
+            continue
+
+
+def _scored(said: dict[str, Any], tag: str | None) -> Scored:
+    metadata = said.get("metadata", {})
+    had = said.get("recalled") is not None if tag is None else tag in metadata.get("tags", ())
+    return Scored(said["task_id"], said["score"], had, metadata.get("source", {}).get("id", ""))
 
 
 def readable(stored: Iterable[Stored]) -> Iterator[AnyRecord]:

@@ -204,7 +204,9 @@ class SqliteStore(Store):
             return _get(connection, project, record_id)
 
     def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
-        where, values = _where(project, filters)
+        # The end of the time is left out where the cursor lies before it: SQLite would enter the index there, every time.
+        is_past_it = before is not None and filters.until is not None and before.at_us < to_us(filters.until)
+        where, values = _where(project, filters.altered(until=None) if is_past_it else filters)
         if trusted:
             where += f" AND {_TRUSTED}"
         if before:

@@ -4,6 +4,7 @@ is one of the names in `COLOURS`, as `$good`. Plotly's own Python objects would 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from typing import Any, Final
 
 from hardwon import limits
@@ -15,6 +16,9 @@ COLOURS: Final = (GOOD, BAD, WARN, INFO, ACCENT, QUIET)
 SERIES: Final = ("$series1", "$series2", "$series3", "$series4", "$series5", "$series6")
 """For series that are neither good nor bad."""
 _TICK_CHARS: Final = 22
+_FEW_DAYS: Final = 6
+DAY_MS: Final = 86_400_000
+"""Plotly counts times in milliseconds."""
 LEGEND_ABOVE: Final[Figure] = {
     "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
     "margin": {"l": 48, "r": 12, "t": 32, "b": 40},
@@ -33,6 +37,14 @@ def names_axis(names: Sequence[object]) -> dict[str, Any]:
     or look like dates."""
     shown = [label(shortened(name, _TICK_CHARS)) for name in names]
     return {"type": "linear", "tickvals": list(range(len(shown))), "ticktext": shown, "zeroline": False}
+
+
+def days_axis(days: Sequence[date]) -> dict[str, Any]:
+    """An axis of days. Of few days it is told where to begin and end: plotly would cut a single one into milliseconds."""
+    if not days or (max(days) - min(days)).days >= _FEW_DAYS:
+        return {"type": "date"}
+    around = [(day + timedelta(days=away)).isoformat() for day, away in ((min(days), -1), (max(days), 1))]
+    return {"type": "date", "range": around, "dtick": DAY_MS, "tickformat": "%b %-d\n%Y"}
 
 
 def thinned(points: Sequence[Any]) -> list[Any]:

@@ -90,12 +90,14 @@ def bucketed(days: Sequence[FixDay]) -> Iterator[FixDay]:
 
 def _days_figure(buckets: list[FixDay]) -> charts.Figure:
     x = [bucket.day.isoformat() for bucket in buckets]
+    wide = {"width": 0.8 * charts.DAY_MS} if len(x) == 1 else {}
     data = [
-        charts.bars(x, [bucket.attempts for bucket in buckets], "attempts", f"{charts.QUIET}/0.35"),
-        charts.bars(x, [bucket.applied for bucket in buckets], "applied", charts.INFO),
-        charts.bars(x, [bucket.verified for bucket in buckets], "success", charts.GOOD),
+        charts.bars(x, [bucket.attempts for bucket in buckets], "attempts", f"{charts.QUIET}/0.35", **wide),
+        charts.bars(x, [bucket.applied for bucket in buckets], "applied", charts.INFO, **wide),
+        charts.bars(x, [bucket.verified for bucket in buckets], "success", charts.GOOD, **wide),
     ]
-    return charts.figure(data, barmode="overlay", xaxis={"type": "date"}, yaxis={"title": {"text": "fixes"}})
+    axis = charts.days_axis([bucket.day for bucket in buckets])
+    return charts.figure(data, barmode="overlay", xaxis=axis, yaxis={"title": {"text": "fixes"}})
 
 
 def _matrix_figure(request: Request, cells: Iterable[FixCell], models: list[str], types: list[str]) -> charts.Figure:

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 
+from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.learn.patterns import Strategy
+from hardwon.model import AnyRecord, Decision
 from hardwon.reports import Activity
 from hardwon.serve.web import charts
 from hardwon.serve.web.pages import RANGES, Ask, Page, Request
@@ -54,6 +56,13 @@ class Best(NamedTuple):
     strategy: Strategy
 
 
+class Decided(NamedTuple):
+    """A decision, and the record that says what it is about where it does not say so itself."""
+
+    decision: Decision
+    about: AnyRecord | None
+
+
 class Bucket(NamedTuple):
     """Some days, of which the first is told."""
 
@@ -79,7 +88,7 @@ def view(ask: Ask, request: Request) -> Page:
         "success_figure": _success_figure(buckets),
         "week": _by_kind(week) if request.range != "all" or days else {},
         "week_rate": _rate(week),
-        "decisions": ask("decisions", limit=_SHOWN),
+        "decisions": [Decided(each, _about(ask, each)) for each in ask("decisions", limit=_SHOWN)],
         "newest": ask("page", limit=_SHOWN).records,
         "rules": ask("rules", limit=_SHOWN),
         "failing": _failing(ask, request),
@@ -87,6 +96,17 @@ def view(ask: Ask, request: Request) -> Page:
         "failing_tests": ask("failing_tests"),
     }
     return Page("overview.html", context, "Overview")
+
+
+def _about(ask: Ask, decision: Decision) -> AnyRecord | None:
+    """Of a contradiction, the first of those that contradict each other: the others are about the same."""
+    if decision.action != "contradiction" or not decision.evidence:
+        return None
+    try:
+        found: AnyRecord = ask("get", record_id=decision.evidence[0])
+    except (UnknownRecordError, InvalidInputError):
+        return None
+    return found
 
 
 def _wilson(p: float, tried: int) -> tuple[float, float]:
@@ -145,7 +165,8 @@ def _success_figure(buckets: list[Bucket]) -> charts.Figure:
         *charts.band(x, [low for low, _ in intervals], [high for _, high in intervals], "90 % interval", charts.ACCENT),
         charts.line(x, [bucket.rate.p for bucket in judged], "success", charts.ACCENT),
     ]
-    return charts.figure(data, yaxis={"range": [0, 1.02], "tickformat": ".0%"}, xaxis={"type": "date"}, showlegend=False)
+    axis = charts.days_axis([bucket.day for bucket in judged])
+    return charts.figure(data, yaxis={"range": [0, 1.02], "tickformat": ".0%"}, xaxis=axis, showlegend=False)
 
 
 def _failing(ask: Ask, request: Request) -> list[Area]:

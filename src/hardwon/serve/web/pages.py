@@ -117,8 +117,9 @@ class Request:
         return f"{path}?{urlencode(said)}" if said else path
 
     def here(self, **changed: Any) -> str:
-        """This very page, with these parameters changed."""
-        return self.url(self.page, self.item, **{**self.query, **changed})
+        """This very page, with these parameters changed; in another time range, from its beginning."""
+        again = {"cursor": None} if "range" in changed else {}
+        return self.url(self.page, self.item, **{**self.query, **again, **changed})
 
     def tell(self, message: str) -> None:
         """A message for the next page that this browser sees."""

@@ -34,6 +34,8 @@ _DONE: Final = {
     "undo": "Undone",
 }
 _DECISIONS_READ: Final = 100
+_RANKED_READ: Final = 200
+"""What is ranked by something else than its time is read so far, to find what lies in the range."""
 _CHOICES: Final = 10
 _TITLE_CHARS: Final = 140
 
@@ -135,9 +137,10 @@ def _verified(ask: Ask, request: Request) -> Listed:
 
 def _of_status(ask: Ask, request: Request, status: str, actions: tuple[str, ...]) -> Listed:
     if _order_of(request) == "helpful":
-        found = ask("helpful", status=status, limit=limits.WEB_REVIEW_SHOWN)
+        found = ask("helpful", status=status, limit=_RANKED_READ)
         credited = [each for each in found if _recent(request, each.record.metadata.context.timestamp)]
-        return Listed([Item(each.record, actions, helped=each.helped, hindered=each.hindered) for each in credited])
+        shown = credited[: limits.WEB_REVIEW_SHOWN]
+        return Listed([Item(each.record, actions, helped=each.helped, hindered=each.hindered) for each in shown])
     cursor = request.query.get("cursor") or None
     page = ask("page", status=status, since=request.since, limit=limits.WEB_REVIEW_SHOWN, cursor=cursor)
     return Listed([Item(record, actions) for record in page.records], next=page.next)
@@ -169,8 +172,8 @@ def _next_of(record: AnyRecord) -> tuple[str, ...]:
 
 
 def _rules(ask: Ask, request: Request) -> Listed:
-    found = ask("candidate_rules", limit=limits.WEB_REVIEW_SHOWN)
-    return Listed(rules=[rule for rule in found if _recent(request, rule.last_seen)])
+    found = ask("candidate_rules", limit=_RANKED_READ)
+    return Listed(rules=[rule for rule in found if _recent(request, rule.last_seen)][: limits.WEB_REVIEW_SHOWN])
 
 
 def _decisions(ask: Ask, request: Request) -> Listed:

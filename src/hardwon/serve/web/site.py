@@ -79,7 +79,7 @@ class Site:
         self._settings = settings
         self._workers = workers
         self._sessions = Sessions()
-        self._cookie = f"__Secure-{COOKIE}" if settings.tls else COOKIE
+        self._cookie = cookie_name(settings)
         self._places = {place.name: place for place in PLACES if find_spec(_module_of(place.name))}
 
     def routes(self) -> list[Route]:
@@ -170,8 +170,10 @@ class Site:
 
     def _set_cookie(self, response: Response, session: Session | None) -> None:
         value, age = (session.name, None) if session else ("", 0)
+        # Not "strict": a link from a chat or a mail would lead everybody to the sign-in. Whatever changes something is a form,
+        # which needs more than the cookie.
         response.set_cookie(
-            self._cookie, value, max_age=age, path=ROOT, secure=self._settings.tls, httponly=True, samesite="strict"
+            self._cookie, value, max_age=age, path=ROOT, secure=self._settings.tls, httponly=True, samesite="lax"
         )
 
     def _sign_in(self, http: HttpRequest, body: bytes) -> Response:
@@ -228,13 +230,13 @@ class Site:
 
     def _home(self, visit: _Visit) -> Response:
         named = visit.http.path_params.get("project")
-        if named is None:
-            found = self._projects(visit.caller)
-            usual = self._settings.default_project
-            project = usual if usual in found or not found else found[0]
-        else:
-            project = unquote(named)
+        project = self._first_project(visit.caller) if named is None else unquote(named)
         return _redirect(f"{ROOT}/{quote(project, safe='')}/{PLACES[0].name}")
+
+    def _first_project(self, caller: Caller) -> str:
+        found = self._projects(caller)
+        usual = self._settings.default_project
+        return usual if usual in found or not found else found[0]
 
     def _projects(self, caller: Caller) -> list[str]:
         found = self._gate.projects(caller, self._settings.default_project)
@@ -286,7 +288,7 @@ class Site:
     def _rendered(
         self, page: Page, visit: _Visit | None, request: Request | None, headers: dict[str, str] | None = None, mark: str = ""
     ) -> Response:
-        project = request.project if request else self._settings.default_project
+        project = request.project if request else self._own_project(visit)
         frame: dict[str, Any] = {
             "title": page.title,
             "signed_in": visit is not None,
@@ -307,6 +309,13 @@ class Site:
         response = Response(text, page.status, {**_HEADERS, **(headers or {})}, "text/html")
         return self._with_cookie(response, visit) if visit else response
 
+    def _own_project(self, visit: _Visit | None) -> str:
+        """For a page that is of no project; nobody learns from it of one that is not theirs."""
+        try:
+            return self._first_project(visit.caller) if visit else self._settings.default_project
+        except HardwonError:  # as below
+            return self._settings.default_project
+
     def _reachable(self, visit: _Visit | None, project: str) -> list[str]:
         if visit is None:
             return []
@@ -314,6 +323,11 @@ class Site:
             return sorted({*self._projects(visit.caller), project})
         except HardwonError:  # where even this fails, the page that tells so has no choice of projects
             return [project]
+
+
+def cookie_name(settings: Settings) -> str:
+    """Browsers send cookies to every port of a machine: two servers there would end each other's sessions."""
+    return f"{'__Secure-' if settings.tls else ''}{COOKIE}_{settings.port}"
 
 
 def _module_of(name: str) -> str:
