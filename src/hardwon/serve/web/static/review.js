@@ -70,7 +70,7 @@
       const now = from >= 0 ? from : at;
       moveTo(event.key === "j" ? now + 1 : now - 1);
       event.preventDefault();
-    } else if (/^[vpausx]$/.test(event.key) && press(event.key)) { event.preventDefault(); }
+    } else if (/^[vpausxz]$/.test(event.key) && press(event.key)) { event.preventDefault(); }
   });
   document.addEventListener("change", count);
   document.addEventListener("submit", (event) => {
