@@ -152,7 +152,7 @@ class Load:
 def loaded(server: subprocess.Popen[str], url: str, token: str, per_s: int, seconds: float) -> bool:
     """Whether the rate was held without an error and without growing memory."""
     load = Load(url, token, per_s)
-    load.send(seconds / 6)  # until caches are as full as they get
+    load.send(seconds / 2)  # until caches are as full as they get
     load.times.clear()
     load.late.clear()
     before = resident_kib(server.pid)

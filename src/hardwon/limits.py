@@ -101,6 +101,10 @@ BUSY_TIMEOUT_MS: Final = 60_000
 CONNECTIONS_MAX: Final = 8
 """Open connections per memory and process. Threads beyond this wait for one another; SQLite has one writer anyway."""
 
+CONNECTIONS_WARM_MAX: Final = 2
+"""Connections that keep their pages while nobody uses them. What many threads at once read would otherwise stay in memory for
+each of them, in every project that a server has open."""
+
 PAGE_ROWS: Final = 500
 """Rows that `browse` fetches at a time, so that no read transaction stays open while the caller thinks."""
 

@@ -77,8 +77,11 @@ class Pool:
             self._lent.pop(id(connection), None)
             if self._closed or not sound:
                 connection.close()
-            else:
+            elif len(self._idle) < limits.CONNECTIONS_WARM_MAX:
                 self._idle.append(connection)
+            else:  # at the other end, where it is taken last
+                connection.release_memory()
+                self._idle.insert(0, connection)
             self._change.notify()
 
     def close(self) -> None:
