@@ -12,9 +12,10 @@ import typer
 from hardwon import limits
 from hardwon.errors import ConflictError
 from hardwon.memory import Memory
-from hardwon.serve.cli_base import DATA_SETS, Given, Json, command, write, write_text
+from hardwon.serve.cli_base import DATA_SETS, Given, Json, command, counted, write, write_text
 
 FOLDER: Final = "hardwon-demo"
+_SEVERAL: Final = {"fix": "fixes", "trajectory": "trajectories"}
 
 
 @command(
@@ -47,7 +48,7 @@ def demo(
     if as_json:
         write(json.dumps({"memory": place, "records": records}) + "\n")
     else:
-        told = ", ".join(f"{count} {kind}" for kind, count in records.items())
+        told = ", ".join(counted(count, kind, _SEVERAL.get(kind, "")) for kind, count in records.items())
         write_text(f"made {location}: {told}\nto look at it: hardwon --memory {location} serve --no-auth")
     if serve:
         from hardwon.serve.cli_serve import serve as serve_it
