@@ -264,7 +264,8 @@ def test_a_file_of_an_older_version_gets_them(tmp_path: Path) -> None:
     with closing(apsw.Connection(location)) as other:
         for table in (*COLUMNS, "fix_count", "fix_left_out", "fix_guard", "request"):
             other.execute(f"DROP TABLE {table}")
-        other.execute("DROP INDEX record_counted")
+        for index in ("record_counted", "record_helped", "event_stale"):
+            other.execute(f"DROP INDEX {index}")
         other.execute("DELETE FROM record_key")
         other.pragma("user_version", 4)
     with Memory(location) as memory:

@@ -720,7 +720,16 @@ OURS = ("hardwon/doors/", "hardwon/store/files.py")
 
 
 def interrupted(at: int, call: Callable[[], object]) -> bool:
-    """Calls, and presses Ctrl-C at the given line. Whether it came that far."""
+    """Calls, and presses Ctrl-C at the given line. Whether it came that far. In a thread of its own: an error that a trace
+    function raises in the middle of handling another one stays with its thread, as the context of every later error."""
+    came: list[bool] = []
+    thread = threading.Thread(target=lambda: came.append(_interrupted(at, call)))
+    thread.start()
+    thread.join()
+    return came[0]
+
+
+def _interrupted(at: int, call: Callable[[], object]) -> bool:
     lines = 0
 
     def trace(frame: Any, event: str, _: object) -> Any:
