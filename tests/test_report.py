@@ -175,7 +175,7 @@ def test_one_that_would_be_too_large_is_refused(demo: Path, monkeypatch: pytest.
 
 
 def test_without_the_extra_it_says_what_to_install(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hardwon.serve.cli_report.find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     said = at_once("--memory", str(demo), "report", str(tmp_path / "report.html"))
     assert said.exit_code == 1
     assert "pip install 'hardwon[serve]'" in said.stderr

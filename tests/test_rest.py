@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import signal
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -296,7 +295,7 @@ def test_what_is_mounted_stands_behind_the_same_guard(tmp_path: Path, monkeypatc
 
     made = ModuleType("hardwon.serve.mcp_http")
     vars(made).update(http_app=lambda *_, **__: echo, lifespan=lifespan)
-    monkeypatch.setitem(sys.modules, "hardwon.serve.mcp_http", made)
+    monkeypatch.setattr("hardwon.serve.rest.mcp_http", made)
     with served(tmp_path) as running:
         client = running.client()
         for address in ("/mcp", "/mcp/", "/mcp/more"):

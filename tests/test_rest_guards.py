@@ -404,7 +404,7 @@ def test_other_machines_are_served_where_somebody_says_so(tmp_path: Path) -> Non
 
 
 def test_a_missing_extra_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli_serve, "find_spec", lambda name: None if name == "uvicorn" else object())
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "uvicorn" else object())
     done = at_once("--memory", str(tmp_path / "brain"), "serve")
     assert (done.exit_code, done.stderr) == (1, "hardwon: serving needs uvicorn: pip install 'hardwon[serve]'\n")
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, N
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from hardwon.errors import HardwonError
+from hardwon.errors import HardwonError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.model import Record
 from hardwon.serve.settings import Settings
@@ -398,6 +398,15 @@ def write(text: str) -> None:
 def drop_output() -> None:
     """What is left in the buffer would be tried, and complained about, once more when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def require_packages(what: str, *names: str) -> None:
+    """Raises where something of the extra `serve` is missing."""
+    from importlib.util import find_spec  # only whoever serves waits for it
+
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(f"{what} needs {', '.join(missing)}: pip install 'hardwon[serve]'")
 
 
 def counted(count: int, one: str, more: str = "") -> str:

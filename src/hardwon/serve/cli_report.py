@@ -5,22 +5,19 @@ Annotations are not postponed here: typer would have to evaluate each of them tw
 
 from contextlib import closing
 from enum import StrEnum
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hardwon import intake
-from hardwon.errors import InvalidInputError, MissingExtraError
+from hardwon.errors import InvalidInputError
 from hardwon.govern.access import Caller
 from hardwon.memory import Memory
-from hardwon.serve.cli_base import SEEING, Json, Yes, chosen, command, require_consent, write_json, write_text
+from hardwon.serve.cli_base import SEEING, Json, Yes, chosen, command, require_consent, require_packages, write_json, write_text
 from hardwon.serve.terminal import size_text, visible
 
 if TYPE_CHECKING:
     from hardwon.serve.web.report import Report
-
-_PACKAGES: Final = ("fastapi", "jinja2", "plotly")
 
 
 class TimeRange(StrEnum):
@@ -51,9 +48,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write what the dashboard shows as one HTML file that opens anywhere."""
-    missing = [name for name in _PACKAGES if find_spec(name) is None]
-    if missing:
-        raise MissingExtraError(f"a report needs {', '.join(missing)}: pip install 'hardwon[serve]'")
+    require_packages("a report", "fastapi", "jinja2", "plotly")
     path = intake.path("file", file)
     if path.name.endswith((".db", ".db-wal", ".db-shm")):
         raise InvalidInputError.one("file", file, "a name that no database has, such as report.html")

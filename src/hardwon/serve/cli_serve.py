@@ -6,19 +6,17 @@ Annotations are not postponed here: typer would have to evaluate each of them tw
 import json
 import sys
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, MissingExtraError
+from hardwon.errors import InvalidInputError
 from hardwon.govern.access import Caller
 from hardwon.memory import Memory
-from hardwon.serve.cli_base import SERVING, Json, chosen, command, complain, write
+from hardwon.serve.cli_base import SERVING, Json, chosen, command, complain, require_packages, write
 
-_PACKAGES: Final = ("fastapi", "uvicorn", "prometheus_client")
 ANYBODY: Final = Caller("anonymous", "admin")
 """Who everybody is where no token is asked for."""
 
@@ -61,9 +59,7 @@ def serve(
     as_json: Json = False,
 ) -> None:
     """Serve the memory over HTTP until a signal ends it. What was accepted is finished first."""
-    missing = [name for name in _PACKAGES if find_spec(name) is None]
-    if missing:
-        raise MissingExtraError(f"serving needs {', '.join(missing)}: pip install 'hardwon[serve]'")
+    require_packages("serving", "fastapi", "uvicorn", "prometheus_client", "jinja2", "plotly", "mcp")
     from hardwon.serve import rest_server
     from hardwon.serve.gate import Gate
     from hardwon.serve.rest import build_app

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from fastapi import FastAPI
@@ -20,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.govern.access import Caller
-from hardwon.serve import rest_streams
+from hardwon.serve import mcp_http, rest_streams
 from hardwon.serve.arguments import Arguments, Load
 from hardwon.serve.gate import Gate
 from hardwon.serve.operations import OPERATIONS, Operation
@@ -33,9 +32,7 @@ from hardwon.serve.rest_problems import NOT_FOUND, WRONG_MEDIA_TYPE, WRONG_METHO
 from hardwon.serve.rest_settings import Settings
 from hardwon.serve.rest_streams import FileAnswer, Streams
 from hardwon.serve.shapes import json_bytes
-
-if TYPE_CHECKING:
-    from hardwon.serve.web.site import Site
+from hardwon.serve.web.site import Site
 
 JSON: Final = "application/json"
 MCP: Final = "/mcp"
@@ -59,13 +56,10 @@ class _Mounted:
 def build_app(gate: Gate, settings: Settings) -> FastAPI:
     """The whole service behind one guard. Closing it closes the gate's memories."""
     surface = _Surface(gate, settings)
-    module = _mcp_module()
-    mcp: ASGIApp | None = module and module.http_app(
+    mcp = mcp_http.http_app(
         gate, settings.default_project, btb=settings.btb, hosts=settings.names, origins=settings.allow_origins
     )
-    app = FastAPI(
-        openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_lifespan_of(surface, module, mcp)
-    )
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_lifespan_of(surface, mcp))
     for operation in OPERATIONS.values():
         _add(app, _route_of(operation), operation.name, surface.endpoint(operation), operation.method)
     _add(app, PROJECTS, "projects", surface.projects)
@@ -73,10 +67,8 @@ def build_app(gate: Gate, settings: Settings) -> FastAPI:
     _add(app, READINESS, "ready", surface.ready)
     _add(app, METRICS, "metrics", surface.metrics_text)
     _add(app, LIVENESS, "health", _alive)
-    if mcp is not None:
-        app.router.routes += [Route(MCP, _Mounted(mcp)), Mount(MCP, _Mounted(mcp))]
-    site = _site(gate, settings, surface.workers)
-    app.router.routes += site.routes() if site else []
+    app.router.routes += [Route(MCP, _Mounted(mcp)), Mount(MCP, _Mounted(mcp))]
+    app.router.routes += Site(gate, settings, surface.workers).routes()
     app.add_exception_handler(HTTPException, _no_such_place)
     app.add_middleware(
         Guard,
@@ -98,34 +90,12 @@ def _route_of(operation: Operation) -> str:
     return path
 
 
-def _mcp_module() -> Any:
-    """MCP over HTTP, where this installation has it."""
-    try:
-        return import_module("hardwon.serve.mcp_http")
-    except ModuleNotFoundError as error:
-        if error.name in ("hardwon.serve.mcp_http", "mcp"):
-            return None
-        raise
-
-
-def _site(gate: Gate, settings: Settings, workers: Workers) -> Site | None:
-    """The dashboard, where this installation has what it is made with."""
-    try:
-        from hardwon.serve.web.site import Site
-    except ModuleNotFoundError as error:
-        if error.name in ("jinja2", "markupsafe"):
-            return None
-        raise
-    return Site(gate, settings, workers)
-
-
-def _lifespan_of(surface: _Surface, mcp: Any, app: ASGIApp | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan_of(surface: _Surface, mcp: mcp_http.McpApp) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as running:
             running.callback(surface.close)
-            if app is not None:
-                await running.enter_async_context(mcp.lifespan(app))
+            await running.enter_async_context(mcp_http.lifespan(mcp))
             yield
 
     return lifespan

@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -80,7 +79,7 @@ class Site:
         self._workers = workers
         self._sessions = Sessions()
         self._cookie = cookie_name(settings)
-        self._places = {place.name: place for place in PLACES if find_spec(_module_of(place.name))}
+        self._places = {place.name: place for place in PLACES}
 
     def routes(self) -> list[Route]:
         found: list[tuple[str, str, list[str], Answer]] = [
