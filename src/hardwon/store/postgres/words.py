@@ -1,0 +1,129 @@
+"""How PostgreSQL words the statements that engines share, and how it is told what to search for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Final
+
+from hardwon.store.sql import Dialect, Session
+
+_WEIGHTS: Final = ("", "C", "B", "A")  # of a term that a text has once, twice, three times, more often
+_IN_CLASS: Final = re.compile(r"[\\\[\]^]")
+
+
+class PostgresDialect(Dialect):
+    """Row numbers are those of one project."""
+
+    least = "least"
+    greatest = "greatest"
+    join = "JOIN"
+    solved = "r.good"
+
+    def hint(self, index: str) -> str:  # noqa: ARG002  # its planner knows how many rows there are
+        return ""
+
+    def within(self, value: str, parameter: str) -> str:
+        return f"{value} = ANY ({parameter})"
+
+    def listed(self, values: Iterable[Any]) -> list[Any]:
+        return list(values)
+
+    def same_row(self, one: str, other: str) -> str:
+        return f"{one}.project_id = {other}.project_id AND {one}.seq = {other}.seq"
+
+    def same_text(self, row: str) -> str:
+        return self.same_row("record_text", row)
+
+    def said(self, event: str, name: str) -> str:
+        return f"{event}.said_{name}"
+
+    def has_key(self, name: str, value: str) -> str:
+        return f"r.extra ->> {name} = {value}"
+
+    def matches_glob(self, path: str, parameter: str) -> str:
+        return f"{path} ~ {parameter}"
+
+    def glob(self, pattern: str) -> str:
+        return as_expression(pattern)
+
+    def make_fresh_tallies(self, session: Session) -> None:
+        session.run("DROP TABLE IF EXISTS pg_temp.fresh")
+        session.run("CREATE TEMP TABLE fresh (LIKE hardwon.tally INCLUDING ALL) ON COMMIT DROP")
+
+
+POSTGRES: Final = PostgresDialect()
+
+
+def as_expression(glob: str) -> str:
+    """The regular expression for a glob as SQLite has it: `*`, `?`, `[…]` and `[^…]` or `[!…]`. A class that is never closed
+    matches nothing."""
+    parts: list[str] = []
+    place = 0
+    while place < len(glob):
+        sign = glob[place]
+        place += 1
+        if sign == "*":
+            if parts[-1:] != [".*"]:  # several say no more than one, and take longer
+                parts.append(".*")
+        elif sign == "?":
+            parts.append(".")
+        elif sign == "[":
+            inner, place = _class_at(glob, place)
+            if inner is None:
+                return "(?!)"
+            parts.append(inner)
+        else:
+            parts.append(re.escape(sign) if sign.isascii() else sign)
+    return f"^(?:{''.join(parts)})$"
+
+
+def _class_at(glob: str, place: int) -> tuple[str | None, int]:
+    """The class of characters whose opening bracket stands right before this place, and where it ends."""
+    other = glob[place : place + 1] in ("!", "^")
+    place += other
+    end = glob.find("]", place + 1)  # a bracket that comes first is one of the characters
+    if end < 0:
+        return None, place
+    members = glob[place:end]
+    ranges = re.findall(r".-.|.", members, re.DOTALL)
+    escaped = [_range(each) for each in ranges]
+    inner = "".join(filter(None, escaped))
+    if not inner:  # nothing is in it
+        return ("." if other else "(?!)"), end + 1
+    return f"[{'^' if other else ''}{inner}]", end + 1
+
+
+def _range(given: str) -> str:
+    if len(given) == 1:
+        return "\\-" if given == "-" else _IN_CLASS.sub(r"\\\g<0>", given)
+    first, _, last = given
+    if first > last:
+        return ""
+    return f"{_IN_CLASS.sub(r'\\\g<0>', first)}-{_IN_CLASS.sub(r'\\\g<0>', last)}"
+
+
+# --- terms ------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def mark_of(project: str) -> str:
+    """Every term in the index begins with it, so that no entry belongs to two projects but by a rare chance."""
+    return blake2b(project.encode(), digest_size=4).hexdigest() + ":"
+
+
+def as_vector(project: str, words: Sequence[str]) -> str:
+    """What is indexed of a text. Terms have no quotes or backslashes in them: `recall.terms` makes them."""
+    mark = mark_of(project)
+    return " ".join(
+        f"'{mark}{term}':1{_WEIGHTS[min(times, len(_WEIGHTS)) - 1]}" for term, times in Counter(words).items()
+    )
+
+
+def as_queries(project: str, terms: Iterable[str]) -> list[str]:
+    """Each term as something to search for; joined by `|`, any of them."""
+    mark = mark_of(project)
+    return [f"'{mark}{term}'" for term in terms]

@@ -1,0 +1,519 @@
+"""One write transaction in PostgreSQL.
+
+Several transactions may append to a project at once. What they would wait for each other over is therefore done in one order
+by all of them: first their records, by id, and, right before the transaction is kept, the tallies, by their keys. Nothing else
+is done in such a transaction; everything else is done alone (`Store.write`).
+
+It acts as the role that may do just what it does: a writer's, until something is decided or deleted, then a governor's.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from hardwon import limits
+from hardwon.errors import DamagedError, ForbiddenError
+from hardwon.learn.fix_rows import FixEntry, entry_of, shortened, strategy_text
+from hardwon.learn.lessons import Taught, lessons_of
+from hardwon.model import SOLVED_FROM, Event
+from hardwon.store import tallies
+from hardwon.store.contract import Appended, Row, Stored
+from hardwon.store.fix_tables import did
+from hardwon.store.packing import is_packed
+from hardwon.store.phrases import STORED
+from hardwon.store.postgres.link import PostgresSession
+from hardwon.store.postgres.schema import GOVERNOR, ORDINARY_EVENTS, SCHEMA, WRITER
+from hardwon.store.postgres.words import POSTGRES, as_vector, mark_of
+from hardwon.store.rows import original_of
+from hardwon.store.writing import SqlWriter
+
+_RECORD: Final = {
+    "project_id": "text",
+    "id": "text",
+    "kind": "text",
+    "at_us": "bigint",
+    "author": "text",
+    "outcome": "text",
+    "tool": "text",
+    "task_id": "text",
+    "model": "text",
+    "issue_type": "text",
+    "body": "text",
+    "digest": "bytea",
+    "status": "text",
+    "validation": "text",
+    "helped": "bigint",
+    "hindered": "bigint",
+    "good": "boolean",
+    "extra": "jsonb",
+}
+_REWRITTEN: Final = [name for name in _RECORD if name not in ("project_id", "id", "body", "digest")]
+_FIX: Final = (
+    "project_id, seq, at, pattern, signature, model, issue_type, strategy, level, did, told, shown, description, fixer_type, "
+    "claude_analysis, fix_commands, fix_success, verification_success, execution_time_seconds, system_info, notes"
+)
+_SIDE_TABLES: Final = ("record_text", "record_tag", "record_file", "record_key", "fix")
+TEXTS_COUNTED: Final = "texts whose terms are counted"
+WORDS_COUNTED: Final = "words of those texts"
+COUNTED_TO: Final = "number of the last of them"
+
+
+def _insert_record() -> str:
+    columns = ", ".join(_RECORD)
+    arrays = ", ".join(f"?{number}::{kind}[]" for number, kind in enumerate(_RECORD.values(), 1))
+    # Numbers are given out in the order in which the rows came; rows are inserted in the order of their ids.
+    return (
+        f"WITH given AS MATERIALIZED (SELECT nextval('{SCHEMA}.record_seq') AS seq, u.* FROM unnest({arrays}) AS u ({columns})) "
+        f'INSERT INTO record (seq, {columns}) SELECT seq, {columns} FROM given ORDER BY id COLLATE "C", seq '
+        "ON CONFLICT (project_id, id) DO NOTHING RETURNING id, seq"
+    )
+
+
+_INSERT_RECORD: Final = _insert_record()
+
+
+class _Kept(NamedTuple):
+    """A record as what is derived from it needs it."""
+
+    seq: int
+    taught: Taught
+    terms: str
+
+
+class PostgresWriter(SqlWriter):
+    """The statements of one transaction."""
+
+    def __init__(self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None, alone: bool) -> None:
+        super().__init__(session, POSTGRES)
+        self._session: PostgresSession = session
+        self._project = project
+        self._roles = roles
+        self._extension = extension
+        self._alone = alone
+        self._governs = False
+        self._taught: list[Taught] = []
+        self._grown = 0
+        self.witness: tuple[str, tuple[str, str]] | None = None
+
+    def on_failure(self, undo: Callable[[], object]) -> None:
+        self._session.on_failure(undo)
+
+    def may_govern(self, project: str) -> bool:  # noqa: ARG002  # the only one that this transaction is about
+        return GOVERNOR in self._roles
+
+    def _govern(self) -> None:
+        """From now on this transaction decides or deletes."""
+        if self._governs:
+            return
+        if GOVERNOR not in self._roles:
+            raise ForbiddenError(
+                f"this database user may record in project {self._project!r} and decide nothing in it: "
+                "hardwon postgres grant USER --as governor lets it"
+            )
+        self._settle()
+        self._session.become(self._roles[GOVERNOR])
+        self._governs = True
+
+    # --- appending ----------------------------------------------------------------------------------------------
+
+    def append(self, rows: Sequence[Row]) -> Appended:
+        result = Appended([], [], [], [])
+        rows = self._not_forgotten(rows, result)
+        if not rows:
+            return result
+        numbers = dict(self._insert(rows))
+        numbered: list[tuple[int, Row]] = []
+        others: list[Row] = []
+        for row in rows:
+            seq = numbers.pop(row.id, None)
+            if seq is None:
+                others.append(row)
+            else:
+                numbered.append((seq, row))
+        if others:
+            self._tell_apart(others, result)
+        if numbered:
+            self._insert_derived(numbered)
+            self._taught += [_taught(row) for _, row in numbered if row.lessons]
+            self._grown += len(numbered)
+            self.witness = _WITNESS_RECORD, (numbered[0][1].project_id, numbered[0][1].id)
+        result.added.extend(row.id for _, row in numbered)
+        return result
+
+    def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> list[Row]:
+        sql = "SELECT record_id FROM event WHERE project_id = ?1 AND kind = 'forgotten' AND record_id = ANY (?2)"
+        gone = {found for (found,) in self._session.select(sql, (self._project, [row.id for row in rows]))}
+        result.forgotten.extend(row.id for row in rows if row.id in gone)
+        return [row for row in rows if row.id not in gone]
+
+    def _insert(self, rows: Sequence[Row]) -> list[tuple[str, int]]:
+        columns = zip(*(_values(row) for row in rows), strict=True)
+        return [(found, seq) for found, seq in self._session.select(_INSERT_RECORD, [list(column) for column in columns])]
+
+    def _tell_apart(self, rows: Sequence[Row], result: Appended) -> None:
+        sql = "SELECT id, digest FROM record WHERE project_id = ?1 AND id = ANY (?2)"
+        kept = dict(self._session.select(sql, (self._project, [row.id for row in rows])))
+        for row in rows:
+            if kept.get(row.id) == row.digest:
+                result.present.append(row.id)
+            else:
+                result.conflicting.append(row)
+
+    def _insert_derived(self, numbered: Sequence[tuple[int, Row]]) -> None:
+        project = self._project
+        with self._session.pipeline():
+            texts = [(seq, row.terms, words, as_vector(project, words)) for seq, row in numbered for words in [row.terms.split()]]
+            self._session.run(
+                "INSERT INTO record_text (project_id, seq, terms, length, vector) SELECT ?1, u.* FROM "
+                "unnest(?2::bigint[], ?3::text[], ?4::integer[], ?5::text[]::tsvector[]) AS u",
+                (
+                    project,
+                    [seq for seq, *_ in texts],
+                    [terms for _, terms, _, _ in texts],
+                    [len(words) for _, _, words, _ in texts],
+                    [vector for *_, vector in texts],
+                ),
+            )
+            self._insert_pairs("record_tag", "tag", [(seq, tag) for seq, row in numbered for tag in row.tags])
+            self._insert_pairs("record_key", "key", [(seq, key) for seq, row in numbered for key in row.keys])
+            files = [(seq, number, path) for seq, row in numbered for number, path in enumerate(row.files)]
+            if files:
+                self._session.run(
+                    "INSERT INTO record_file (project_id, seq, number, path) SELECT ?1, u.* FROM "
+                    "unnest(?2::bigint[], ?3::integer[], ?4::text[]) AS u",
+                    (project, *([each[place] for each in files] for place in range(3))),
+                )
+            fixes = [_fix_values(project, seq, row) for seq, row in numbered if row.kind in _FIX_KINDS]
+            marks = ", ".join(f"?{number + 1}" for number in range(_FIX.count(",") + 1))
+            for values in fixes:
+                self._session.run(f"INSERT INTO fix ({_FIX}) VALUES ({marks})", values)
+
+    def _insert_pairs(self, table: str, column: str, pairs: Sequence[tuple[int, str]]) -> None:
+        if pairs:
+            self._session.run(
+                f"INSERT INTO {table} (project_id, seq, {column}) SELECT ?1, u.* FROM unnest(?2::bigint[], ?3::text[]) AS u",
+                (self._project, [seq for seq, _ in pairs], [name for _, name in pairs]),
+            )
+
+    def finish(self) -> None:
+        """Right before it is kept."""
+        self._settle()
+        if self._grown:
+            self._count_terms_when_due()
+
+    def _settle(self) -> None:
+        """The tallies are what the records of this transaction add up to."""
+        taught, self._taught = self._taught, []
+        if taught:
+            tallies.add(self._session, POSTGRES, taught)
+
+    # --- events and standing ------------------------------------------------------------------------------------
+
+    def add_events(self, project: str, events: Sequence[Event]) -> list[Event]:
+        wanted: list[Event] = []
+        gone: set[str] = set()
+        for event in events:
+            if event.kind == "forgotten":
+                gone.add(event.record_id)
+            elif event.record_id in gone:
+                continue
+            wanted.append(event)
+        if not wanted:
+            return []
+        if any(event.kind not in ORDINARY_EVENTS for event in wanted):
+            self._govern()
+        sql = (
+            "INSERT INTO event (project_id, id, record_id, kind, at_us, body, said_by, said_status, said_replaced_by, said_undoes) "
+            "SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], ?6::text[], ?7::text[], ?8::text[], "
+            "?9::text[], ?10::text[]) AS u (id, record_id, kind, at_us, body, said_by, said_status, replaced_by, undoes) "
+            "WHERE u.kind = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event e WHERE e.project_id = ?1 "
+            "AND e.record_id = u.record_id AND e.kind = 'forgotten') ON CONFLICT DO NOTHING RETURNING id"
+        )
+        columns = zip(*(_event_values(event) for event in wanted), strict=True)
+        added = {found for (found,) in self._session.select(sql, (project, *(list(column) for column in columns)))}
+        kept: list[Event] = []
+        for event in wanted:
+            if event.id in added:
+                added.discard(event.id)
+                kept.append(event)
+        if kept:
+            self.witness = _WITNESS_EVENT, (project, kept[0].id)
+        return kept
+
+    def set_standing(
+        self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
+    ) -> None:
+        kept = self._kept(project, record_id)
+        if kept is None:
+            return
+        sql = "SELECT status, validation FROM record WHERE project_id = ?1 AND id = ?2"
+        if self._session.first(sql, (project, record_id)) != (status, validation):
+            self._govern()
+            self._session.run(
+                "UPDATE record SET status = ?3, validation = ?4 WHERE project_id = ?1 AND id = ?2",
+                (project, record_id, status, validation),
+            )
+        self._session.run(
+            "UPDATE record SET helped = ?3, hindered = ?4 WHERE project_id = ?1 AND id = ?2", (project, record_id, *credited)
+        )
+        if kept.taught.status != status and kept.taught.lessons:
+            self._settle()
+            tallies.change_status(self._session, POSTGRES, kept.taught, status)
+
+    def _kept(self, project: str, record_id: str) -> _Kept | None:
+        sql = (
+            f"SELECT r.seq, r.author, r.status, t.terms, {STORED} FROM record r LEFT JOIN record_text t "
+            f"ON {POSTGRES.same_row('t', 'r')} WHERE r.project_id = ?1 AND r.id = ?2"
+        )
+        row = self._session.first(sql, (project, record_id))
+        if row is None:
+            return None
+        seq, author, status, terms, *stored = row
+        record = original_of(Stored(*stored))
+        return _Kept(seq, Taught(project, author, record.at_us, record.id, status, lessons_of(record)), terms or "")
+
+    # --- changing and erasing -----------------------------------------------------------------------------------
+
+    def rewrite(self, row: Row) -> None:
+        self._govern()
+        found = self._session.first("SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (row.project_id, row.id))
+        if found is None:
+            return
+        given = dict(zip(_RECORD, _values(row), strict=True))
+        changes = ", ".join(f"{name} = ?{number}::{_RECORD[name]}" for number, name in enumerate(_REWRITTEN, 3))
+        self._session.run(
+            f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
+            (row.project_id, found[0], *(given[name] for name in _REWRITTEN)),
+        )
+        self._drop_derived([found[0]])
+        self._insert_derived([(found[0], row)])
+
+    def replace(self, row: Row) -> None:
+        self._govern()
+        self._session.run(
+            "UPDATE record SET body = ?3, digest = ?4 WHERE project_id = ?1 AND id = ?2",
+            (row.project_id, row.id, row.body, row.digest),
+        )
+        self.rewrite(row)
+        self._session.run(  # its text is another
+            "DELETE FROM record_vector v USING record r WHERE v.project_id = ?1 AND r.project_id = ?1 AND r.seq = v.seq AND r.id = ?2",
+            (row.project_id, row.id),
+        )
+
+    def _drop_derived(self, numbers: Sequence[int]) -> None:
+        with self._session.pipeline():
+            for table in _SIDE_TABLES:
+                self._session.run(f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ANY (?2)", (self._project, list(numbers)))
+
+    def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
+        if not record_ids:
+            return 0
+        self._govern()
+        ids = list(record_ids)
+        found = self._session.select("SELECT id, seq FROM record WHERE project_id = ?1 AND id = ANY (?2)", (project, ids))
+        numbers = [seq for _, seq in found]
+        gone = [kept for record_id, _ in found if (kept := self._kept_if_readable(project, record_id))]
+        if numbers:
+            self._uncount_terms(numbers)
+            self._drop_derived(numbers)
+            for table in ("record_vector", "record"):
+                self._session.run(f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ANY (?2)", (project, numbers))
+        self._session.run(
+            "DELETE FROM event WHERE project_id = ?1 AND record_id = ANY (?2) AND kind <> 'forgotten'", (project, ids)
+        )
+        self._settle()
+        tallies.take_back(self._session, POSTGRES, [kept.taught for kept in gone])
+        self.add_events(project, tombstones)
+        return len(numbers)
+
+    def _kept_if_readable(self, project: str, record_id: str) -> _Kept | None:
+        try:
+            return self._kept(project, record_id)
+        except DamagedError:  # it must still be possible to forget it; doctor finds what it taught, and rebuild corrects it
+            return None
+
+    def recount(self, project: str) -> None:
+        self._govern()
+        self._settle()
+        tallies.recount(self._session, POSTGRES, project)
+        self._count_terms(afresh=True)
+
+    # --- terms --------------------------------------------------------------------------------------------------
+
+    def _count_terms_when_due(self) -> None:
+        """How many records have each term is counted when there are a twentieth more records than when it was counted last: a
+        term's worth depends on the logarithm of it. One process at a time does it, and nobody waits for it."""
+        counted, _, counted_to = self._counted()
+        sql = "SELECT count(*) FROM (SELECT 1 FROM record_text WHERE project_id = ?1 AND seq > ?2 LIMIT ?3) AS grown"
+        due = max(1, counted // limits.TERMS_COUNTED_EVERY)
+        (grown,) = self._session.first(sql, (self._project, counted_to, due)) or (0,)
+        if grown >= due:
+            lock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
+            if (self._session.first(lock, (self._project, _COUNTING_TERMS)) or (False,))[0]:
+                self._count_terms()
+
+    def _counted(self) -> tuple[int, int, int]:
+        """How many texts are counted, of how many words, up to which number."""
+        return tuple(self.state(self._project, name) for name in (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO))  # type: ignore[return-value]
+
+    def _count_terms(self, *, afresh: bool = False) -> None:
+        if afresh:
+            self._session.run("DELETE FROM term_count WHERE project_id = ?1", (self._project,))
+        texts, words, counted_to = (0, 0, 0) if afresh else self._counted()
+        more, longer, last = self._session.first(
+            "SELECT count(*), coalesce(sum(length), 0), coalesce(max(seq), 0) FROM record_text WHERE project_id = ?1 AND seq > ?2",
+            (self._project, counted_to),
+        ) or (0, 0, 0)
+        if more:
+            self._session.run(
+                "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(word, ?4), ndoc FROM ts_stat(format("
+                "'SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
+                "?1::text, ?2::bigint, ?3::bigint)) ORDER BY 2 "
+                "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
+                (self._project, counted_to, last, len(mark_of(self._project)) + 1),
+            )
+        for name, value in ((TEXTS_COUNTED, texts + more), (WORDS_COUNTED, words + longer), (COUNTED_TO, max(last, counted_to))):
+            self.set_state(self._project, name, value)
+
+    def _uncount_terms(self, numbers: Sequence[int]) -> None:
+        """Terms that only what is erased had leave no trace."""
+        _, _, counted_to = self._counted()
+        sql = (
+            "WITH gone AS (SELECT substr(lexeme, ?3) AS term, count(*) AS times FROM record_text t, unnest(t.vector) "
+            "WHERE t.project_id = ?1 AND t.seq = ANY (?2) GROUP BY 1) "
+        )
+        counted = [seq for seq in numbers if seq <= counted_to]
+        given = (self._project, counted, len(mark_of(self._project)) + 1)
+        self._session.run(
+            sql + "UPDATE term_count c SET documents = c.documents - gone.times FROM gone WHERE c.project_id = ?1 AND c.term = gone.term",
+            given,
+        )
+        self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
+        (texts, words) = self._session.first(
+            "SELECT count(*), coalesce(sum(length), 0) FROM record_text WHERE project_id = ?1 AND seq = ANY (?2)", given[:2]
+        ) or (0, 0)
+        counted_texts, counted_words, _ = self._counted()
+        self.set_state(self._project, TEXTS_COUNTED, max(0, counted_texts - texts))
+        self.set_state(self._project, WORDS_COUNTED, max(0, counted_words - words))
+
+    # --- the rest -----------------------------------------------------------------------------------------------
+
+    def number_of(self, project: str, record_id: str) -> int | None:
+        found = self._session.first(
+            "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2 AND kind = 'fix'", (project, record_id)
+        )
+        return int(found[0]) if found else None
+
+    def request(self, project: str, key: bytes) -> Any:
+        # Two that send the same request at once: the second waits here until the first is through.
+        self._session.first("SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))", (key, _SAME_REQUEST))
+        return super().request(project, key)
+
+    def set_embedder(self, project: str, name: str, dimension: int) -> None:
+        if self.embedder(project) == (name, dimension):
+            return
+        self._session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
+        self._session.run(
+            "INSERT INTO embedder VALUES (?1, ?2, ?3) ON CONFLICT (project_id) DO UPDATE "
+            "SET name = excluded.name, dimension = excluded.dimension",
+            (project, name, dimension),
+        )
+        if self._extension and dimension <= limits.VECTOR_INDEX_DIMENSION_MAX:
+            self._session.first("SELECT index_vectors(?1::integer)", (dimension,))
+
+    def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
+        given = list(vectors_of)
+        also, value, change = "", "", ""
+        if self._extension:
+            also, change = ", embedding", ", embedding = excluded.embedding"
+            value = f", u.numbers::{self._extension}.vector"
+        sql = (
+            f"INSERT INTO record_vector (project_id, seq, vector{also}) SELECT r.project_id, r.seq, u.vector{value} "
+            "FROM unnest(?2::text[], ?3::bytea[], ?4::text[]) AS u (id, vector, numbers) "
+            "JOIN record r ON r.project_id = ?1 AND r.id = u.id ORDER BY r.seq "
+            f"ON CONFLICT (project_id, seq) DO UPDATE SET vector = excluded.vector{change}"
+        )
+        numbers = [as_numbers(blob) if self._extension else None for _, blob in given]
+        self._session.run(sql, (project, [found for found, _ in given], [blob for _, blob in given], numbers))
+
+
+_FIX_KINDS: Final = ("fix", "cleaned")
+_WITNESS_RECORD: Final = "SELECT 1 FROM record WHERE project_id = ?1 AND id = ?2"
+_WITNESS_EVENT: Final = "SELECT 1 FROM event WHERE project_id = ?1 AND id = ?2"
+_COUNTING_TERMS: Final = 1
+_SAME_REQUEST: Final = 2
+"""What advisory locks are about, beside those on whole projects."""
+
+
+def as_numbers(blob: bytes) -> str:
+    """A vector as pgvector reads it."""
+    numbers = array("f", blob)
+    return "[" + ",".join(map(repr, numbers)) + "]"
+
+
+def _taught(row: Row) -> Taught:
+    return Taught(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
+
+
+def _values(row: Row) -> tuple[Any, ...]:
+    good, extra = _beside(row)
+    return (*row[:14], row.helped, row.hindered, good, extra)
+
+
+def _beside(row: Row) -> tuple[bool | None, str | None]:
+    """Whether it turned out well, and, of an experience, what it says under its keys."""
+    if row.kind == "experience":
+        said = json.loads(row.body)
+        keys = {name: _as_text(value) for name, value in said.items() if name not in _NOT_KEYS and value is not None}
+        return {"success": True, "failure": False}.get(row.outcome or ""), json.dumps(keys)
+    if row.kind in _JUDGED_KINDS:
+        said = json.loads(row.body)
+        if row.kind == "fix":
+            return bool(said["fix_success"] and said["verification_success"]), None
+        return said["score" if row.kind == "episode" else "final_reward"] >= SOLVED_FROM, None
+    return None, None
+
+
+_NOT_KEYS: Final = ("id", "kind", "content", "metadata")
+_JUDGED_KINDS: Final = ("fix", "episode", "trajectory")
+
+
+def _as_text(value: Any) -> str:
+    """As SQLite has it when it takes a value out of JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float):
+        whole, e, power = f"{value:.15g}".partition("e")
+        return (whole if "." in whole else f"{whole}.0") + e + power
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _event_values(event: Event) -> tuple[Any, ...]:
+    said = (event.by, event.status, event.replaced_by, event.undoes)
+    return (event.id, event.record_id, event.kind, event.at_us, event.to_json(), *said)
+
+
+def _fix_values(project: str, seq: int, row: Row) -> tuple[Any, ...]:
+    entry = _entry(row)
+    done = did(row.body) if row.kind == "fix" else None
+    worded = json.dumps({"fix_commands": done[0], "analysis": done[1]}, ensure_ascii=False) if done else None
+    told = strategy_text(*done) if done else None
+    named = (entry.timestamp, entry.pattern, entry.signature, entry.model, entry.issue_type, entry.strategy, entry.level)
+    if entry.shown is None:
+        return (project, seq, *named, worded, told, False, *[None] * 9)
+    _, _, _, _, description, fixer, analysis, commands, applied, verified, *rest = entry.shown
+    return (project, seq, *named, worded, told, True, description, fixer, analysis, commands, bool(applied), bool(verified), *rest)
+
+
+def _entry(row: Row) -> FixEntry:
+    """What the views of fix history need. The row has it where SQLite would keep tables of it."""
+    if row.fix is not None:
+        return row.fix
+    entry = entry_of(original_of(row))
+    assert entry is not None  # noqa: S101  # for type checkers: only fixes come here
+    return shortened(entry) if is_packed(row.body) else entry
