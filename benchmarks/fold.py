@@ -82,10 +82,10 @@ def records(count: int, seed: int, day: float = 0.0) -> Iterator[AnyRecord]:
 def fold_seconds(memory: Memory, batch: list[Row]) -> float:
     """Writes a batch; the time that its fold took."""
     taught = [Taught(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons) for row in batch]
-    with memory._store.write() as writer:
+    with memory._store.write(memory.project) as writer:
         writer.append([row._replace(lessons=()) for row in batch])
         begin = time.perf_counter()
-        tallies.add(writer._connection, taught)  # type: ignore[attr-defined]
+        tallies.add(writer._session, writer._dialect, taught)  # type: ignore[attr-defined]
         return time.perf_counter() - begin
 
 
@@ -108,7 +108,7 @@ def batches(count: int, seed: int) -> Iterator[list[AnyRecord]]:
 
 
 def tally_count(memory: Memory) -> int:
-    with memory._store._reading() as connection:  # type: ignore[attr-defined]
+    with memory._store._connected() as connection:  # type: ignore[attr-defined]
         found: int = connection.execute("SELECT count(*) FROM tally").get
     return found
 

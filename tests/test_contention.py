@@ -35,7 +35,7 @@ def test_many_processes_write_at_once(tmp_path: Path) -> None:
 def test_a_writer_that_never_ends_gives_a_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hardwon.limits.BUSY_TIMEOUT_MS", 200)
     with Memory(tmp_path) as first, Memory(tmp_path) as second:
-        with first._store.write(), pytest.raises(BusyError, match="locked by another writer .* try again"):
+        with first._store.write(first.project), pytest.raises(BusyError, match="locked by another writer .* try again"):
             second.record_fact("x", "error")
         assert second.record_fact("y", "error").id
         assert second.stats().records == 1
@@ -89,7 +89,7 @@ def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(memory: M
             memory.record_fact("x", "error")
         tell("0" * 36)
 
-    with memory._store.write():
+    with memory._store.write(memory.project):
         child = Child.start(work)
         assert child.wait() == 0
     assert child.acknowledged == ["0" * 36]

@@ -370,7 +370,7 @@ def test_a_template_with_many_names_hides_no_repetition(memory: Memory) -> None:
     memory.add_many([fact(said.format(f"c{chr(97 + number // 26)}{chr(97 + number % 26)}")) for number in range(300)])
     kept = memory.record_fact(said.format("zz"), "observation")
     assert memory.record_fact(said.format("zz"), "observation", author="ben").id == kept.id
-    with memory._store.write() as writer:
+    with memory._store.write(memory.project) as writer:
         assert [each.id for each in writer.facts_with_key(memory.project, fact_key(kept), 5)] == [kept.id]
 
 

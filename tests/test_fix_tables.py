@@ -171,7 +171,7 @@ def test_nobody_else_writes_them(memory: Memory, table: str, change: str) -> Non
 
 def test_a_write_that_fails_leaves_them_locked(memory: Memory) -> None:
     fix = a_fix(memory)
-    with pytest.raises(ValueError, match="in the middle"), memory._store.write() as writer:
+    with pytest.raises(ValueError, match="in the middle"), memory._store.write(memory.project) as writer:
         writer.erase("default", [fix.id], [])
         raise ValueError("in the middle")
     assert asked(memory, "SELECT open FROM fix_guard") == [(0,)]

@@ -157,7 +157,7 @@ def test_merge_cleans_what_another_memory_kept_raw(tmp_path: Path) -> None:
         from hardwon.store.rows import row_of
 
         leaky = note(f"uses {TOKEN}", metadata={"project_id": "default"})
-        with raw._store.write() as writer:
+        with raw._store.write(raw.project) as writer:
             writer.append([row_of(leaky)])
         assert clean.merge(raw).added == 1
         assert clean.merge(raw).present == 1
@@ -225,7 +225,7 @@ def test_doctor_finds_what_belongs_to_nothing_and_events_that_were_changed(memor
     memory.add(note())
     memory.forget(memory.add(note()))
     assert memory.doctor().ok
-    with memory._store.write() as writer:
+    with memory._store.write(memory.project) as writer:
         writer._connection.execute(harm)  # type: ignore[attr-defined]
     assert not memory.doctor().ok
 
@@ -250,7 +250,7 @@ def test_a_thread_that_never_stops_writing_gives_a_clear_error(memory: Memory, m
         except BusyError as error:
             met.append(error)
 
-    with memory._store.write():
+    with memory._store.write(memory.project):
         thread = threading.Thread(target=try_to_write)
         thread.start()
         thread.join()
@@ -260,7 +260,7 @@ def test_a_thread_that_never_stops_writing_gives_a_clear_error(memory: Memory, m
 
 def test_a_fork_from_within_does_not_wait(memory: Memory) -> None:
     started = time.monotonic()
-    with memory._store.write():
+    with memory._store.write(memory.project):
         pid = os.fork()
         if pid == 0:
             os._exit(0)

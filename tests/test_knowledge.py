@@ -678,7 +678,7 @@ def test_consolidation_goes_on_after_a_rollback(tmp_path: Path) -> None:
 def test_one_damaged_record_does_not_hide_the_others(memory: Memory) -> None:
     kept = [memory.record_episode("t", 0.9, successes=["read the log"], author=author) for author in "abc"]
     memory.record_fix({"model": "m", "issue_type": "T"}, True, True, "", ["go"])
-    with memory._store.write() as writer:
+    with memory._store.write(memory.project) as writer:
         sql = "UPDATE record SET body = replace(body, '0.9', '0.8') WHERE id = ?"
         writer._connection.execute(sql, (kept[-1].id,))  # type: ignore[attr-defined]
     assert [rule.text for rule in memory.rules("t")] == ["read the log"]

@@ -322,7 +322,7 @@ def test_export_replaces_a_file_only_when_it_is_complete(memory: Memory, tmp_pat
     record = memory.record_fact("x", "error")
     path = tmp_path / "x.jsonl"
     path.write_text("old")
-    with memory._store.write() as writer:
+    with memory._store.write(memory.project) as writer:
         connection = writer._connection  # type: ignore[attr-defined]
         connection.execute("UPDATE record SET body = replace(body, 'error', 'ERROR')")
     with pytest.raises(HardwonError, match=f"record {record.id} is not what was written"):
@@ -375,14 +375,14 @@ def test_doctor_finds_what_does_not_agree_and_rebuild_mends_it(memory: Memory) -
         "UPDATE record_text SET terms = 'other'",
         "DELETE FROM record_text",
     ):
-        with memory._store.write() as writer:
+        with memory._store.write(memory.project) as writer:
             writer._connection.execute(damage)  # type: ignore[attr-defined]
         diagnosis = memory.doctor()
         assert not diagnosis.ok, damage
         assert f"BAD derived: 1 records are not, for example {record.id}: run rebuild" in str(diagnosis)
         assert memory.rebuild() == 1
         assert memory.doctor().ok, damage
-    with memory._store.write() as writer:
+    with memory._store.write(memory.project) as writer:
         writer._connection.execute("UPDATE record SET body = replace(body, 'find', 'lose')")  # type: ignore[attr-defined]
     assert "BAD integrity" in str(memory.doctor())
     with pytest.raises(HardwonError, match="is not what was written"):

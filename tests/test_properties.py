@@ -79,7 +79,7 @@ def carry_out(memory: Memory, adds: list[int], events: list[tuple[int, str]], se
         elif memory.get(record_id):
             kind = "imported" if what == "imported" else "status"
             status = None if what == "imported" else what
-            with memory._store.write() as writer:
+            with memory._store.write(memory.project) as writer:
                 memory._happen(writer, Event(record_id=record_id, kind=kind, at=when, by="x", status=status))
 
 

@@ -52,11 +52,11 @@ class TestStore:
         assert store.events_of("p", new_id()) == []
         counts = store.counts("p")
         assert (counts.records, counts.events, counts.forgotten, counts.by_kind, counts.first_us) == (0, 0, 0, {}, None)
-        assert all(finding.ok for finding in store.check())
+        assert all(finding.ok for finding in store.check("p"))
 
     def test_append_and_read(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n, tags=["b", "a"], files=["x.py"]) for n in range(5)]
-        with store.write() as writer:
+        with store.write("p") as writer:
             assert writer.append(rows).added == [made.id for made in rows]
         assert rows_in(store, "p") == rows
         assert [stored.id for stored in store.stream("p")] == [made.id for made in rows]
@@ -67,7 +67,7 @@ class TestStore:
 
     def test_records_with_related_files_page_by_page(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n, files=["x.py", "y.py"] if n % 2 else []) for n in range(9)]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([*rows, row("Another project.", project="q", files=["x.py"])])
             writer.set_standing("p", rows[1].id, "archived", None, (0, 0))
         wanted = sorted(made.id for made in rows if made.files)
@@ -78,11 +78,11 @@ class TestStore:
 
     def test_append_tells_known_conflicting_and_forgotten_apart(self, store: Store) -> None:
         kept, gone, fresh = row("kept"), row("gone"), row("fresh")
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([kept, gone])
             assert writer.erase("p", [gone.id], [event(gone.id, "forgotten")]) == 1
         other = kept._replace(body=kept.body.replace("kept", "lost"), digest=b"12345678")
-        with store.write() as writer:
+        with store.write("p") as writer:
             appended = writer.append([fresh, kept, gone, fresh])
             conflicting = writer.append([other])
         assert (appended.added, appended.forgotten) == ([fresh.id], [gone.id])
@@ -93,19 +93,19 @@ class TestStore:
 
     def test_a_transaction_is_kept_whole_or_not_at_all(self, store: Store) -> None:
         first, second = row("first"), row("second")
-        with pytest.raises(ZeroDivisionError), store.write() as writer:
+        with pytest.raises(ZeroDivisionError), store.write("p") as writer:
             writer.append([first])
             writer.add_events("p", [event(first.id, "status")])
             assert writer.get("p", first.id) is not None
             _ = 1 / 0
         assert (store.counts("p").records, store.counts("p").events) == (0, 0)
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([second])
         assert store.counts("p").records == 1
 
     def test_pages_go_back_in_time_and_end(self, store: Store) -> None:
         rows = [row(f"n{n}", n // 2) for n in range(7)]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(rows)
         expected = sorted(rows, key=lambda made: (made.at_us, made.id), reverse=True)
         seen = []
@@ -118,7 +118,7 @@ class TestStore:
     @pytest.mark.parametrize("size", [1, 2, 3, 10])
     def test_pages_of_a_time_hold_nothing_beyond_it_wherever_they_begin(self, store: Store, size: int) -> None:
         rows = [row(f"n{n}", n // 2) for n in range(12)]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(rows)
         end_us = rows[8].at_us
         inside = Filters(until=from_us(end_us))
@@ -133,7 +133,7 @@ class TestStore:
 
     def test_what_helped_most_is_found_by_status(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n) for n in range(4)]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(rows)
             for number, helped in enumerate((1, 3, 0, 2)):
                 status = "verified" if number == 3 else "hypothesis"
@@ -147,7 +147,7 @@ class TestStore:
     def test_what_files_that_changed_keep_archived_is_found_until_somebody_decides(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n) for n in range(5)]
         later: list[EventKind | None] = [None, "fresh", "status", "credited", None]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(rows)
             for number, kind in enumerate(later):
                 if number < 4:
@@ -162,7 +162,7 @@ class TestStore:
 
     def test_marked_records_are_those_that_somebody_here_gave_a_status(self, store: Store) -> None:
         rows = [row(f"n{n}", n) for n in range(5)]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(rows)
             marked, imported, by_another, of_another_status, _ = (made.id for made in rows)
             events = [event(marked, "status"), event(imported, "status"), event(imported, "imported")]
@@ -177,7 +177,7 @@ class TestStore:
 
     def test_the_newest_of_others(self, store: Store) -> None:
         rows = [row("early", 1), row("late", 9), row("elsewhere", 5, "other")]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(rows)
         assert store.newest_of_others("p", "bob", rows[1].at_us + 1) == rows[1].at_us
         assert store.newest_of_others("p", "bob", rows[1].at_us) == rows[0].at_us
@@ -185,7 +185,7 @@ class TestStore:
 
     def test_search_matches_any_term_within_the_filters(self, store: Store) -> None:
         rows = [row("alpha beta", 1, tags=["x"]), row("alpha alpha alpha", 2), row("gamma", 3), row("alpha", 4, "other")]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(rows)
         found = store.search("p", ["beta", "alpha"], EVERYTHING, 10)
         assert {stored.id for stored, _ in found} == {rows[0].id, rows[1].id}
@@ -197,7 +197,7 @@ class TestStore:
     def test_events_are_added_once_and_ordered(self, store: Store) -> None:
         kept = row()
         late, early = event(kept.id, "status", 9), event(kept.id, "imported", 2)
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([kept])
             assert writer.add_events("p", [late, early]) == [late, early]
             assert writer.add_events("p", [late]) == []
@@ -211,7 +211,7 @@ class TestStore:
     def test_erase_leaves_a_tombstone_and_nothing_else(self, store: Store) -> None:
         doomed, kept = row("doomed secret", tags=["t"], files=["f"]), row("kept")
         tombstone = event(doomed.id, "forgotten", 5)
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([doomed, kept])
             writer.add_events("p", [event(doomed.id, "status")])
             assert writer.erase("p", [doomed.id, new_id()], [tombstone]) == 1
@@ -225,7 +225,7 @@ class TestStore:
 
     def test_rewrite_replaces_what_is_derived_and_only_that(self, store: Store) -> None:
         kept = row("kept", tags=["a"], files=["x"])
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([kept])
             writer.rewrite(kept._replace(author="eve", terms="other words", tags=("b",), files=(), body="nonsense"))
             writer.rewrite(row("unknown"))
@@ -233,7 +233,7 @@ class TestStore:
 
     def test_no_call_sees_two_projects(self, store: Store) -> None:
         one, two = row("shared words", project="one"), row("shared words", project="two")
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([one, two])
             writer.add_events("two", [event(two.id, "imported")])
             assert writer.get("one", two.id) is None
@@ -250,18 +250,18 @@ class TestStore:
     def test_the_same_id_may_live_in_two_projects(self, store: Store) -> None:
         one = row("here", project="one")
         two = one._replace(project_id="two")
-        with store.write() as writer:
+        with store.write("p") as writer:
             assert writer.append([one, two]).added == [one.id, two.id]
             assert writer.erase("one", [one.id], [event(one.id, "forgotten")]) == 1
         assert store.get("two", one.id) is not None
 
     def test_a_stream_sees_one_instant(self, store: Store) -> None:
         rows = [row(f"n{n}", n) for n in range(10)]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(rows)
         stream = store.stream("p")
         first = next(stream)
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([row("later", 99)])
             writer.erase("p", [rows[5].id], [])
         assert [first.id, *(stored.id for stored in stream)] == [made.id for made in rows]
@@ -284,7 +284,7 @@ class TestKnowledge:
         assert not any((store.by_key("p", ["signature:x"], EVERYTHING, 10), store.decisions("p", ACTIONS, None, 10)))
         assert not any((store.totals("p", "works", 10), store.day_totals("p", "works", 10, 0)))
         assert (store.untrue_tallies("p"), store.distinct_keys("p", "works"), store.count("p", EVERYTHING)) == (0, 0, 0)
-        with store.write() as writer:
+        with store.write("p") as writer:
             assert writer.known_keys("p", ["x"], STATUSES) == set()
             assert writer.state("p", "n") == 0
 
@@ -295,7 +295,7 @@ class TestKnowledge:
             taught("t", "a", 9, 7, value=1),
             taught("t", "b", 1, author="bob"),
         )
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([second, first, other])
             writer.append([first])
         a, b = sorted(store.tallies("p", "works", "t", 10), key=lambda tally: -tally.times)
@@ -315,7 +315,7 @@ class TestKnowledge:
         nameless = taught("v", "d", 0, author="bob")._replace(lessons=(Lesson("works", "", rule_key("d"), 0, 0),))
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
         decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([taught(task, item, level, seconds, author=by) for task, item, level, seconds, by in counted])
             writer.append([decision, nameless])
 
@@ -343,7 +343,7 @@ class TestKnowledge:
         rows = [taught("t", "x", 1, seconds, author=author) for seconds, author in ((1, "ann"), (5, "ann"), (3, "bob"))]
         rows = [row._replace(lessons=(Lesson("works", "t", item, 1, 0),)) for row, item in zip(rows, "aab", strict=True)]
         other = taught("t", "x", 1, 9)._replace(lessons=(Lesson("works", "t", "a%", 1, 0),))
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([*rows, other])
         newest = [(row.at_us, row.id) for row in (other, rows[1], rows[2])]
         assert store.newest_taught("p", "works", "t", "", 10) == newest
@@ -354,18 +354,18 @@ class TestKnowledge:
 
     def test_a_status_changes_what_counts(self, store: Store) -> None:
         older, newer = taught("t", "a", 2, 5), taught("t", "a", 2, 7)
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([older, newer])
             writer.recount("p")  # as the rows' own lessons are, not the one above
             writer.set_standing("p", newer.id, "verified", None, (0, 0))
         (tally,) = store.tallies("p", "works", "t", 10)
         assert (tally.times, tally.vouched) == (2, 1)
         assert store.vouched_items("p") == {("works", rule_key("a"))}
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.set_standing("p", newer.id, "archived", None, (0, 0))
         (tally,) = store.tallies("p", "works", "t", 10)
         assert (tally.times, tally.vouched, tally.last_id) == (1, 0, older.id)
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.set_standing("p", newer.id, "hypothesis", None, (0, 0))
             writer.erase("p", [older.id], [event(older.id, "forgotten")])
         (tally,) = store.tallies("p", "works", "t", 10)
@@ -374,7 +374,7 @@ class TestKnowledge:
 
     def test_exact_keys_find_the_newest_that_count(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n)._replace(keys=("failure:x", f"signature:{n}")) for n in range(3)]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(rows)
             assert writer.known_keys("p", ["failure:x", "signature:9"], STATUSES) == {"failure:x"}
             assert writer.known_keys("p", ["failure:x"], ["archived"]) == set()
@@ -388,16 +388,16 @@ class TestKnowledge:
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
         decision = row_of(Decision(action="rollback", target="ann: it's her", metadata=metadata))
         keyed = taught("t", "a", 1, author="ann: it's her")._replace(keys=("failure:x",))
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([keyed, taught("t", "b", 1, author="bob"), decision])
         assert store.rolled_back("p") == {"ann: it's her"}
-        with store.write() as writer:
+        with store.write("p") as writer:
             assert writer.is_rolled_back("p", "ann: it's her")
             assert not writer.is_rolled_back("p", "ann")
         assert [tally.author for tally in store.tallies("p", "works", "t", 10)] == ["bob"]
         assert store.by_key("p", ["failure:x"], EVERYTHING, 10) == []
         assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10)] == [decision.id]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.set_standing("p", decision.id, "archived", None, (0, 0))
         assert store.rolled_back("p") == set()
         assert store.decisions("p", ACTIONS, None, 10) == []
@@ -408,7 +408,7 @@ class TestKnowledge:
         untrusted, archived = taught("t", "c", 1, 200, author="eve"), taught("t", "d", 1, 300)
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
         decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([late, untrusted, archived, early, decision])
             writer.set_standing("p", archived.id, "archived", None, (0, 0))
         assert [stored.id for stored in store.last_arrived("p", 10)] == [early.id, late.id]
@@ -424,13 +424,13 @@ class TestKnowledge:
             row_of(Decision(action="rule", text=text, task_id=task, metadata=metadata))
             for text, task in (("a", "t"), ("b", "u"), ("c", None))
         ]
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append(made)
         assert {stored.id for stored in store.decisions("p", ACTIONS, "t", 10)} == {made[0].id, made[2].id}
         assert len(store.decisions("p", ACTIONS, None, 10)) == 3
         assert len(store.decisions("p", ACTIONS, None, 2)) == 2
         assert store.decisions("p", ["merge"], None, 10) == []
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.set_standing("p", made[0].id, "archived", None, (0, 0))
         assert [stored.id for stored in store.decisions("p", ACTIONS, None, 10, undone=True)] == [made[0].id]
         assert store.page("p", EVERYTHING, None, 10) == []
@@ -440,7 +440,7 @@ class TestKnowledge:
     def test_facts_are_found_by_their_key(self, store: Store) -> None:
         rows = [row("The pool leaks at night.", number) for number in (3, 1, 2)]
         other = row("The pool leaks at night.", project="q")
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([*rows, other, row("Something else is said.")])
             (key,) = rows[0].keys
             assert [found.id for found in writer.facts_with_key("p", key, 10)] == [made.id for made in rows], "as they came"
@@ -451,17 +451,17 @@ class TestKnowledge:
             assert not writer.is_rolled_back("p", "ann")
 
     def test_numbers_that_only_a_store_needs(self, store: Store) -> None:
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.set_state("p", "n", 3)
             writer.set_state("p", "n", 5)
             writer.set_state("q", "n", 7)
             assert (writer.state("p", "n"), writer.state("q", "n"), writer.state("p", "m")) == (5, 7, 0)
 
     def test_recount_mends_what_untrue_tallies_finds(self, store: Store) -> None:
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.append([taught("t", "a", 3, value=200_000)])  # the record itself teaches more than that
         assert store.untrue_tallies("p") > 0
-        with store.write() as writer:
+        with store.write("p") as writer:
             writer.recount("p")
         assert store.untrue_tallies("p") == 0
         (tally,) = store.tallies("p", "works", "t", 10)

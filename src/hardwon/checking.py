@@ -119,7 +119,7 @@ def check_stale(
         if due and dry_run:
             _foresee(store, project, due, report)
         elif due:
-            with store.write() as writer:
+            with store.write(project) as writer:
                 for record_id, changes in due:
                     _settle(writer, project, record_id, changes, clock, by, report)
         if progress:

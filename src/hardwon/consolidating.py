@@ -50,7 +50,7 @@ def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -
 def is_due(store: Store, project: str, every: int) -> bool:
     """Whether so many episodes came in since the last time. Says so once: whoever asks next is told no."""
     episodes = sum(sum(counted.levels) for counted in store.daily(project, "episode", ""))
-    with store.write() as writer:
+    with store.write(project) as writer:
         since = episodes - writer.state(project, STATE)
         if since >= every or since < 0:  # fewer than then: some were forgotten, or a source was rolled back
             writer.set_state(project, STATE, episodes)
@@ -239,7 +239,7 @@ def _made(store: Store, project: str, prepare: Prepare, drafts: Drafts) -> Conso
     made: list[Decision] = []
     if distinct:
         undone = {decision.target for decision in _undone_promotions(store, project)}
-        with store.write() as writer:
+        with store.write(project) as writer:
             decided = writer.known_keys(project, distinct, (*VOUCHED_STATUSES, "archived"))
             written = writer.known_keys(project, [key for key in distinct if key.startswith("rule:")], ("hypothesis",))
             made = [

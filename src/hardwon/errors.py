@@ -91,6 +91,20 @@ class ClosedError(StorageError):
     """The memory was closed."""
 
 
+class UnreachableError(StorageError):
+    """The database server cannot be reached, or went away. Nothing was changed; the message says what to check."""
+
+
+class InterruptedWriteError(UnreachableError):
+    """The connection to the database server was lost during a write, of which nothing was kept for certain: a memory does it
+    again by itself, and raises this where that fails too."""
+
+
+class UnknownOutcomeError(StorageError):
+    """The connection to the database server was lost just while a write was being kept, and nobody can tell whether it was.
+    Look whether it is there; recording the same record again, under its id, is safe."""
+
+
 class NearlyFullWarning(UserWarning):
     """The memory comes close to the bound on its size."""
 

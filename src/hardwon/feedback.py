@@ -124,7 +124,7 @@ def record_tests(
     if plan.is_empty:
         return TestFeedback([], [], [], len(plan.still))
     run = _Run(run_id, task, started, at)
-    with desk.store.write() as writer:
+    with desk.store.write(desk.project) as writer:
         return _written(desk, writer, _plan(desk, ran, hashes, at), run)  # again: others may have written in between
 
 
@@ -353,7 +353,7 @@ def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by:
     if not vouched or PYTEST in store.rolled_back(project):
         return []
     published: list[str] = []
-    with store.write() as writer:
+    with store.write(project) as writer:
         known = {name: each for name, each in results(store, project, at).items() if not _is_gone(each, commit.root)}
         for said in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
             record = said.record

@@ -37,7 +37,8 @@ from hardwon.routing import Coherence, file_name, values_in
 from hardwon.store import files
 from hardwon.store.contract import Finding, Row, Stored, Writer
 from hardwon.store.rows import original_of, row_of, sound_body
-from hardwon.store.sqlite import SqliteStore, SqliteWriter
+from hardwon.store.sqlite import SqliteStore
+from hardwon.store.sqlite_writer import SqliteWriter
 from hardwon.store.tree_files import Listing, Seen, TreeFiles, digest_of_file
 from hardwon.store.tree_format import (
     UnreadableError,
@@ -238,7 +239,7 @@ class Mirror:
             written += [(folder, planting.name, seen) for planting, seen in zip(wanted, done, strict=False)]
         if by_folder:
             synced = self._sync()
-            with self._store.write() as writer:
+            with self._store.write(self._project) as writer:
                 self._index(writer).note_planted(written, synced=synced)
         if self._unsynced >= limits.TREE_UNSYNCED_MAX:
             self.settle()
@@ -251,7 +252,7 @@ class Mirror:
                 done = index.done(limits.TREE_SETTLED_AT_ONCE)
             if not done or not self._sync():
                 return
-            with self._store.write() as writer:
+            with self._store.write(self._project) as writer:
                 self._index(writer).settle(done)
             if len(done) < limits.TREE_SETTLED_AT_ONCE:
                 return
@@ -298,7 +299,7 @@ class Mirror:
         for folder, why in refused.items():
             _log.warning("files in %s/%s could not be brought in step: %s", self.root, folder, why)
         if gone or written or moved:
-            with self._store.write() as writer:
+            with self._store.write(self._project) as writer:
                 index = self._index(writer)
                 index.note_written(written)
                 index.note_removed(gone)
@@ -358,7 +359,7 @@ class Mirror:
         if not marked:
             self._files.mark(self._tree.id)
         if again and boot:
-            with self._store.write() as writer:
+            with self._store.write(self._project) as writer:
                 self._index(writer).set_boot(boot)
 
     def _torn(self, due: Sequence[tuple[str, File, Stored | None]]) -> list[tuple[str, File, Stored | None]]:
@@ -389,7 +390,7 @@ class Mirror:
                 bare = index.unplanted(limits.BATCH_ROWS)
             if not bare:
                 return
-            with self._store.write() as writer:
+            with self._store.write(self._project) as writer:
                 still = {stored.id for stored in self._index(writer).unplanted(limits.BATCH_ROWS)}
                 records = [self._sound(stored) for stored in bare if stored.id in still]
                 plantings = self.plant(writer, [(record, row_of(record)._replace(status="")) for record in records if record])
@@ -493,12 +494,12 @@ class Mirror:
         for batch in batches(changes.arrived, limits.TREE_BATCH_FILES):
             arrived = [file for folder, name in batch if (file := self._read(folder, name))]
             if arrived:
-                with self._store.write() as writer:
+                with self._store.write(self._project) as writer:
                     for file in arrived:
                         self._take_in_one(writer, file, gone)
         rest = [each for group in gone.values() for each in group]
         for absent in batches(rest, limits.TREE_BATCH_FILES):
-            with self._store.write() as writer:
+            with self._store.write(self._project) as writer:
                 for folder, lost in absent:
                     self._note_absence(writer, folder, lost, restoring=restoring)
         if restoring and rest:

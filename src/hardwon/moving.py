@@ -49,7 +49,7 @@ def load(
     given = batches(map(prepare, read()), limits.BATCH_ROWS)
     transactions = iter([given]) if at_once else ([batch] for batch in given)
     for transaction in transactions:
-        with store.write() as writer:
+        with store.write(project) as writer:
             for batch in transaction:
                 loading.take(writer, batch)
                 if progress and at_once:
@@ -134,7 +134,7 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
     local = {stored.id for undone in (False, True) for stored in _local(source, project, undone=undone)}
     for batch in batches((stored for stored in source.stream(project) if stored.id not in local), limits.BATCH_ROWS):
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
-        with target.write() as writer:
+        with target.write(project) as writer:
             rows = [row_of(record) for record in records]
             appended = writer.append(rows)
             mirror = mirror_of(writer)
@@ -156,7 +156,7 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
     strangers = frozenset(conflicts) | local
     for happened in batches(source.events(project), limits.BATCH_ROWS):
         tombstones = [event for event in happened if event.kind == "forgotten" and event.record_id not in local]
-        with target.write() as writer:
+        with target.write(project) as writer:
             mirror = mirror_of(writer)
             if mirror:
                 mirror.keep_away(writer, [event.record_id for event in tombstones])

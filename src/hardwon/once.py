@@ -55,10 +55,10 @@ class Requests:
             asked.ids[record_id] = None
 
     @contextmanager
-    def write(self, store: Store, project: str) -> Iterator[Writer]:
+    def write(self, store: Store, project: str, *, alone: bool) -> Iterator[Writer]:
         """A transaction of the store for the request that is under way; the first one keeps its key too."""
         asked = self._asked()
-        with store.write() as writer:
+        with store.write(project, alone=alone) as writer:
             if asked is None or asked.kept:
                 yield writer
                 return

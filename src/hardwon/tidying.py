@@ -92,7 +92,7 @@ def _pack_away(tidy: Tidy, picked: Sequence[_Picked], make_row: MakeRow, decisio
     done: list[_Picked] = []
     if not picked:
         return done
-    with tidy.store.write() as writer:
+    with tidy.store.write(tidy.project) as writer:
         for each in picked:
             if writer.get(tidy.project, each.fix.id) == each.stored:
                 row = kept_row(each.stored, each.fix, *standing_of(each.fix, writer.events_of(tidy.project, each.fix.id)))
@@ -195,7 +195,7 @@ def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
 def let_go(store: Store, project: str, progress: Progress | None) -> int:
     """What left the history can no longer be brought back; how many fixes that were. One transaction."""
     done = 0
-    with store.write() as writer:
+    with store.write(project) as writer:
         after = ""
         while found := writer.cleaned(project, after, limits.PAGE_ROWS):
             for stored in found:

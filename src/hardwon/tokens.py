@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from hardwon import intake, limits
@@ -19,7 +18,7 @@ from hardwon.fields import from_us, to_us
 from hardwon.govern.access import SCOPES, Caller, Scope
 from hardwon.govern.redaction import redact
 from hardwon.model import VERIFIERS, Metadata, Source
-from hardwon.store.token_file import TokenFile, TokenRow
+from hardwon.store.contract import TokenKeep, TokenRow
 
 _FORM: Final = re.compile(r"hwt_(?P<id>[0-9a-f]{12})_[A-Za-z0-9_-]{43}")
 _RESERVED: Final = ("hardwon", *VERIFIERS)
@@ -54,12 +53,12 @@ class NewToken(NamedTuple):
 class Tokens:
     """The tokens of one memory, whatever their projects."""
 
-    def __init__(self, memory_file: Path, clock: Callable[[], datetime]) -> None:
-        self._file = TokenFile(memory_file)
+    def __init__(self, keep: TokenKeep, clock: Callable[[], datetime]) -> None:
+        self._keep = keep
         self._clock = clock
 
     def close(self) -> None:
-        self._file.close()
+        self._keep.close()
 
     def create(
         self,
@@ -84,14 +83,14 @@ class Tokens:
         secret = f"hwt_{token_id}_{secrets.token_urlsafe(32)}"
         listed = None if reached is None else json.dumps(reached)
         row = TokenRow(token_id, name, _digest(secret), scope, listed, to_us(at), expires_us, None)
-        kept = self._file.add(row, to_us(at - timedelta(days=limits.TOKEN_REMEMBERED_DAYS)))
+        kept = self._keep.add(row, to_us(at - timedelta(days=limits.TOKEN_REMEMBERED_DAYS)))
         if kept > limits.TOKENS_MAX:
             raise FullError(f"there are {limits.TOKENS_MAX} tokens already: revoke some; those that ended are dropped later")
         return NewToken(_token(row), secret)
 
     def all(self) -> list[Token]:
         """All that are active, and those that ended not long ago; the oldest first."""
-        return [_token(row) for row in self._file.all()]
+        return [_token(row) for row in self._keep.all()]
 
     def revoke(self, id_or_name: str) -> list[Token]:
         """Ends a token at once, or all of one name; returns them."""
@@ -101,14 +100,14 @@ class Tokens:
             raise UnknownTokenError(
                 f"there is no token {wanted[: limits.NAME_CHARS_MAX]!r} to revoke: hardwon tokens list shows those there are"
             )
-        self._file.revoke([token.id for token in found], to_us(self._clock()))
+        self._keep.revoke([token.id for token in found], to_us(self._clock()))
         ended = {token.id for token in found}
         return [token for token in self.all() if token.id in ended]
 
     def caller(self, secret: str) -> Caller | None:
         """Who sends this; None where it is no token that is active."""
         match = _FORM.fullmatch(secret)
-        row = self._file.get(match["id"]) if match else None
+        row = self._keep.get(match["id"]) if match else None
         # Compared also where there is no such token, so that the time taken does not tell.
         same = hmac.compare_digest(_digest(secret), row.digest if row else bytes(32))
         if row is None or not same:

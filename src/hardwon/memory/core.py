@@ -26,7 +26,8 @@ from hardwon.recall.searchable import searchable_text
 from hardwon.store import place
 from hardwon.store.contract import Cursor, Row, Store, Stored, Writer
 from hardwon.store.rows import original_of, record_of, row_of
-from hardwon.store.sqlite import SqliteStore, SqliteWriter
+from hardwon.store.sqlite import SqliteStore
+from hardwon.store.sqlite_writer import SqliteWriter
 from hardwon.store.tree_index import Tree
 from hardwon.upkeep import happen, really_conflicting
 
@@ -141,8 +142,11 @@ class Core:
         and `RepeatedError` tells what had been asked, as `said`, and the ids that it concerned. Of this thread alone."""
         return self._requests.once(key, said)
 
-    def _writing(self) -> AbstractContextManager[Writer]:
-        return self._requests.write(self._store, self.project) if self._requests.under_way else self._store.write()
+    def _writing(self, *, alone: bool = True) -> AbstractContextManager[Writer]:
+        """One transaction; `alone` as in `Store.write`."""
+        if self._requests.under_way:
+            return self._requests.write(self._store, self.project, alone=alone)
+        return self._store.write(self.project, alone=alone)
 
     def now(self) -> datetime:
         """What the memory's clock says."""
@@ -206,9 +210,10 @@ class Core:
         return mirror.plant(writer, [(record, row) for record, row in zip(records, rows, strict=True) if row.id in added])
 
     def _publish_proven(self, writer: Writer, record_ids: Iterable[str]) -> None:
-        """Those that were verified, and helped often enough since."""
+        """Those that were verified, and helped often enough since. Whoever may only record leaves it to the next who may."""
         for record_id in record_ids:
-            stored = writer.get(self.project, record_id) if self._publish_after else None
+            may = self._publish_after and writer.may_govern(self.project)
+            stored = writer.get(self.project, record_id) if may else None
             if not stored or stored.kind in INTERNAL_KINDS:
                 continue
             record = record_of(stored)

@@ -175,7 +175,7 @@ class Deciding(Core):
             return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         forgotten: list[str] = []
         for batch in batches(ids, limits.BATCH_ROWS):
-            with self._store.write() as writer:
+            with self._store.write(self.project) as writer:
                 forgotten += self._erase(writer, [gone for gone in batch if writer.get(self.project, gone)], by)
             self._follow_in_tree(settle=True)
         erased = self._store.finish_erasure()

@@ -20,8 +20,9 @@ from hardwon.recall.searchable import searchable_text
 from hardwon.store import files, jsonl, place
 from hardwon.store.contract import Finding, Progress, Row, Stored, Writer
 from hardwon.store.rows import original_of, restored
-from hardwon.store.sqlite import SqliteStore, SqliteWriter
+from hardwon.store.sqlite import SqliteStore
 from hardwon.store.sqlite_file import restore as restore_file
+from hardwon.store.sqlite_writer import SqliteWriter
 from hardwon.store.tree_index import Tree, TreeIndex
 from hardwon.upkeep import batches, derive_again
 
@@ -46,7 +47,7 @@ class Keeping(Core):
 
         Coherence(schema)  # what is wrong with a schema is told before anything changes
         routes = "" if schema is None else json.dumps(schema)
-        with self._store.write() as writer:
+        with self._store.write(self.project) as writer:
             index = _tree_of(writer, self.project)
             other = index.other_project()
             if other is not None:
@@ -74,14 +75,14 @@ class Keeping(Core):
 
         if self._embedder is None:
             raise InvalidInputError.one("embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)")
-        with self._store.write() as writer:
+        with self._store.write(self.project) as writer:
             writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
         done, total = 0, self._store.counts(self.project).records
         while missing := self._store.without_vector(self.project, limits.EMBED_BATCH_TEXTS):
             records = [original_of(stored) for stored in missing]
             rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
             blobs = [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
-            with self._store.write() as writer:
+            with self._store.write(self.project) as writer:
                 self._keep_vectors(writer, blobs)
             done += len(records)
             if progress:
@@ -158,7 +159,7 @@ class Keeping(Core):
         from hardwon.tokens import Tokens  # few ask
 
         if self._tokens is None:
-            self._tokens = Tokens(Path(self.location), self._clock)
+            self._tokens = Tokens(self._store.tokens(), self._clock)
         return self._tokens
 
     def export(
@@ -238,7 +239,7 @@ class Keeping(Core):
         """Checks the file, and derives again everything that is derived from this project's records. Changes nothing."""
         from hardwon.reports import Diagnosis
 
-        findings = list(self._store.check())
+        findings = list(self._store.check(self.project))
         checked, wrong, damaged = 0, list[str](), list[str]()
         if all(finding.ok for finding in findings if finding.check in ("integrity", "schema")):
             for row, events in self._store.rows(self.project):
@@ -261,10 +262,10 @@ class Keeping(Core):
         """Derives again everything that is derived and corrects what differs; returns how many records that were."""
         corrected = 0
         for batch in batches(self._store.rows(self.project), limits.BATCH_ROWS):
-            with self._store.write() as writer:
+            with self._store.write(self.project) as writer:
                 for row, _ in batch:
                     corrected += _derive_again_and_keep(writer, self.project, row)
-        with self._store.write() as writer:
+        with self._store.write(self.project) as writer:
             writer.recount(self.project)
         return corrected
 

@@ -61,7 +61,7 @@ class Recording(Core):
         """As `add`, and returns the record as it was kept: with its defaults, without its secrets."""
         prepared = self._prepare(_recordable(record), self._head())
         made = self._vectors_of([prepared])
-        with self._writing() as writer:
+        with self._writing(alone=not self._only_appends([prepared])) as writer:
             planted = self._append(writer, [prepared], [record])
             self._keep_vectors(writer, made)
             number = writer.number_of(self.project, prepared.id) if type(prepared) is Fix else None
@@ -81,7 +81,8 @@ class Recording(Core):
             ready = [self._prepare(_recordable(record), head) for record in given]
         made = self._vectors_of(ready)
         planted: list[Planting] = []
-        with self._writing() as writer:
+        fits = len(given) <= limits.ADD_BATCH_ROWS
+        with self._writing(alone=not (fits and self._only_appends(given))) as writer:
             for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
                 prepared = [self._prepare(_recordable(record), head) for record, _ in batch]
                 planted += self._append(writer, prepared, [record for _, record in batch])
@@ -91,6 +92,11 @@ class Recording(Core):
         if any(type(record) is Episode for record in given):
             self._consolidate_when_due()
         return self._placed(kept, planted)
+
+    def _only_appends(self, records: Sequence[object]) -> bool:
+        """Whether nothing but new rows comes of keeping them: no vectors, and no other record that proves itself by them. What
+        is no record is told so later."""
+        return not self._embedder and not any(getattr(record, "recalled", None) for record in records)
 
     def remember(
         self,

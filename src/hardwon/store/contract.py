@@ -185,8 +185,50 @@ class Finding(NamedTuple):
     detail: str
 
 
+class TokenRow(NamedTuple):
+    """`projects` is a JSON list, None where the token reaches all of them."""
+
+    id: str
+    name: str
+    digest: bytes
+    scope: str
+    projects: str | None
+    created_us: int
+    expires_us: int | None
+    revoked_us: int | None
+
+
+class TokenKeep(ABC):
+    """Keeps the tokens of one memory, whatever their projects. Never a token itself, only its digest."""
+
+    @abstractmethod
+    def all(self) -> list[TokenRow]:
+        """The oldest first."""
+
+    @abstractmethod
+    def get(self, token_id: str) -> TokenRow | None:
+        """The token, whether or not it has ended, or None."""
+
+    @abstractmethod
+    def add(self, token: TokenRow, ended_before_us: int) -> int:
+        """Keeps a token and drops those that ended before a time; returns how many there are. Nothing is kept where there
+        are too many."""
+
+    @abstractmethod
+    def revoke(self, token_ids: Sequence[str], at_us: int) -> None:
+        """From now on; what was revoked before stays as it is."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Closing twice is allowed."""
+
+
 class Writer(ABC):
     """One write transaction. Everything done through it is kept together or not at all."""
+
+    @abstractmethod
+    def may_govern(self, project: str) -> bool:
+        """Whether this transaction may decide: change what a record counts for, or remove it."""
 
     @abstractmethod
     def append(self, rows: Sequence[Row]) -> Appended:
@@ -306,9 +348,11 @@ class Store(ABC):
         """Where it is, for people to read."""
 
     @abstractmethod
-    def write(self) -> AbstractContextManager[Writer]:
-        """One transaction, durable when the block ends, rolled back when it raises. Waits its turn among writers;
-        BusyError when that takes longer than the busy timeout."""
+    def write(self, project: str, *, alone: bool = True) -> AbstractContextManager[Writer]:
+        """One transaction on one project, durable when the block ends, rolled back when it raises. Waits its turn among
+        writers; BusyError when that takes longer than the busy timeout. `alone`: nobody else writes to the project
+        meanwhile. False only where the transaction does nothing but append (`append`, `keep_vectors`, `number_of`, `get`,
+        `request`, `keep_request`, `on_failure`): others may then append at the same time, where the store can do that."""
 
     @abstractmethod
     def get(self, project: str, record_id: str) -> Stored | None:
@@ -503,8 +547,13 @@ class Store(ABC):
         """Copies everything, all projects, as of one instant, into a new file; verified; returns its SHA-256."""
 
     @abstractmethod
-    def check(self) -> Iterator[Finding]:
-        """What the store can say about its own health, a finding at a time."""
+    def check(self, project: str) -> Iterator[Finding]:
+        """What the store can say about its own health, a finding at a time: of this project, or of everything, where all
+        projects lie together."""
+
+    @abstractmethod
+    def tokens(self) -> TokenKeep:
+        """Where the tokens of this memory are kept. Whoever asked closes it."""
 
     @abstractmethod
     def close(self) -> None:

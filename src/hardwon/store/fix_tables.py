@@ -26,11 +26,12 @@ from hardwon.learn.confidence import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.lessons import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
 from hardwon.model import VOUCHED_STATUSES
-from hardwon.store import tallies
 from hardwon.store.contract import Stored
 from hardwon.store.packing import is_packed, plain_body
 from hardwon.store.place import DEFAULT_PROJECT
 from hardwon.store.rows import original_of
+from hardwon.store.sqlite_sql import SQLITE, SqliteSession
+from hardwon.store.tallies import rolled_back_authors
 
 COLUMNS: Final = ", ".join(FixRow._fields)
 COUNTED_KINDS: Final = "('fix', 'cleaned')"
@@ -120,9 +121,12 @@ class FixTables:
         left_out = self._left_out()
         return [(seq, entry) for seq, author, status, entry in entries if status != "archived" and author not in left_out]
 
+    def _rolled_back(self) -> set[str]:
+        return rolled_back_authors(SqliteSession(self._connection), SQLITE, DEFAULT_PROJECT)
+
     def follow_rollbacks(self) -> None:
         """After a rollback, or after one was taken back: the sources that count are others."""
-        before, now = self._left_out(), tallies.rolled_back(self._connection, DEFAULT_PROJECT)
+        before, now = self._left_out(), self._rolled_back()
         for author in sorted(now - before):
             self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
             for batch in self._batches("author = ?", (author,)):
@@ -140,7 +144,7 @@ class FixTables:
         for table in _TABLES:
             self._run(f"DELETE FROM {self._prefix}{table}")
         self._run("DELETE FROM fix_left_out")
-        for author in tallies.rolled_back(self._connection, DEFAULT_PROJECT):
+        for author in self._rolled_back():
             self._run("INSERT INTO fix_left_out VALUES (?)", (author,))
         self._fill()
         self._close()
@@ -458,7 +462,7 @@ class FixTables:
             self._run(copied.replace(" AUTOINCREMENT", "")).fetchall()
         fresh._fill()
         differing = sum(self._differing(table) for table in _TABLES)
-        rolled_back = tallies.rolled_back(self._connection, DEFAULT_PROJECT)
+        rolled_back = self._rolled_back()
         for table in _TABLES:
             self._run(f"DROP TABLE {_FRESH}{table}").fetchall()
         guard = self._run("SELECT open FROM main.fix_guard").fetchall()

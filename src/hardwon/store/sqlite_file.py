@@ -25,13 +25,15 @@ from hardwon.errors import (
     PlaceError,
     StorageError,
 )
+from hardwon.learn.lessons import keys_of
 from hardwon.store import files
-from hardwon.store.contract import Progress
+from hardwon.store.contract import Progress, Stored
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
 from hardwon.store.packing import plain_body
-from hardwon.store.rows import digest_of
-from hardwon.store.tallies import derive_knowledge
+from hardwon.store.rows import digest_of, original_of
+from hardwon.store.sqlite_sql import SQLITE, SqliteSession
+from hardwon.store.tallies import recount
 
 _PAGE_BYTES: Final = 4096
 _LOG_KEPT_BYTES: Final = 64 * limits.MIB  # after a large transaction the log file is cut back to this
@@ -223,7 +225,7 @@ def migrate(connection: apsw.Connection) -> None:
             if connection.pragma("user_version") < version:
                 connection.execute(MIGRATIONS[version - 1]).fetchall()
                 if version == KNOWLEDGE_SINCE:
-                    derive_knowledge(connection)
+                    _derive_knowledge(connection)
                     FixTables(connection).refill()
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", version)
@@ -232,6 +234,21 @@ def migrate(connection: apsw.Connection) -> None:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def _derive_knowledge(connection: apsw.Connection) -> None:
+    """For a file written by a version that learned otherwise, or not at all: exact keys and tallies of every record."""
+    connection.execute("DELETE FROM record_key")
+    for (project,) in connection.execute("SELECT DISTINCT project_id FROM record").fetchall():
+        recount(SqliteSession(connection), SQLITE, str(project))
+    sql = "SELECT seq, project_id, id, kind, at_us, body, digest, validation FROM record"
+    for seq, project, *stored in connection.execute(sql):
+        try:
+            keys = keys_of(original_of(Stored(*stored)))
+        except DamagedError:
+            continue
+        for key in keys:
+            connection.execute("INSERT INTO record_key VALUES (?, ?, ?)", (seq, key, project))
 
 
 def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:

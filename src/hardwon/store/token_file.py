@@ -7,13 +7,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import apsw
 
 from hardwon import limits
 from hardwon.errors import ForeignFileError
 from hardwon.store import files
+from hardwon.store.contract import TokenKeep, TokenRow
 from hardwon.store.sqlite_file import connect, storage_errors
 
 _APPLICATION_ID: Final = 0x48574E54  # "HWNT"
@@ -32,20 +33,7 @@ CREATE TABLE token (
 """
 
 
-class TokenRow(NamedTuple):
-    """`projects` is a JSON list, None where the token reaches all of them."""
-
-    id: str
-    name: str
-    digest: bytes
-    scope: str
-    projects: str | None
-    created_us: int
-    expires_us: int | None
-    revoked_us: int | None
-
-
-class TokenFile:
+class TokenFile(TokenKeep):
     """The tokens of one memory. The file is made with the first of them."""
 
     def __init__(self, memory_file: Path) -> None:
@@ -60,7 +48,6 @@ class TokenFile:
                 connection.close()
 
     def all(self) -> list[TokenRow]:
-        """The oldest first."""
         with self._open() as connection:
             if connection is None:
                 return []
@@ -74,8 +61,6 @@ class TokenFile:
             return TokenRow(*row) if row else None
 
     def add(self, token: TokenRow, ended_before_us: int) -> int:
-        """Keeps a token and drops those that ended before a time; returns how many there are. Nothing is kept where there
-        are too many."""
         self._create_if_missing()
         with self._open() as connection:
             assert connection is not None  # noqa: S101  # for type checkers: the file was just made
@@ -87,7 +72,6 @@ class TokenFile:
             return count + 1
 
     def revoke(self, token_ids: Sequence[str], at_us: int) -> None:
-        """From now on; what was revoked before stays as it is."""
         with self._open() as connection:
             if connection is not None:
                 with connection:

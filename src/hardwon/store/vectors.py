@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import apsw
 
-from hardwon.store.tallies import ORDINARY
+from hardwon.store.phrases import embedder_of
+from hardwon.store.sqlite_sql import SqliteSession
 
 
 class Vectors:
@@ -62,10 +63,6 @@ COSINE_MIN: Final = 0.05
 """Less than that has nothing to do with the question."""
 
 _GENERATION: Final = "generation of vectors"
-MISFITS: Final = (
-    "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON e.project_id = v.project_id "
-    "WHERE e.dimension IS NULL OR length(v.vector) <> 4 * e.dimension"
-)
 
 
 def _generation(connection: apsw.Connection, project: str) -> int:
@@ -96,26 +93,9 @@ def keep(connection: apsw.Connection, project: str, vectors: Iterable[tuple[str,
     )
 
 
-def stamp(connection: apsw.Connection, project: str) -> tuple[str, int] | None:
-    """The embedder, and the dimension, of the vectors that are kept."""
-    found: tuple[str, int] | None = connection.execute(
-        "SELECT name, dimension FROM embedder WHERE project_id = ?", (project,)
-    ).get
-    return found
-
-
-def set_stamp(connection: apsw.Connection, project: str, name: str, dimension: int) -> None:
+def set_embedder(session: SqliteSession, project: str, name: str, dimension: int) -> None:
     """Vectors of another embedder go: two embedders' vectors must never be compared."""
-    if stamp(connection, project) != (name, dimension):
-        connection.execute("DELETE FROM record_vector WHERE project_id = ?", (project,))
-        _next_generation(connection, project)
-        connection.execute("INSERT OR REPLACE INTO embedder VALUES (?, ?, ?)", (project, name, dimension))
-
-
-def without_vector(connection: apsw.Connection, project: str, limit: int) -> list[str]:
-    """Ids of records that have no vector yet, the oldest rows first."""
-    sql = (
-        "SELECT r.id FROM record r LEFT JOIN record_vector v ON v.seq = r.seq WHERE r.project_id = ? AND v.seq IS NULL "
-        f"AND r.{ORDINARY} ORDER BY r.seq LIMIT ?"
-    )
-    return [record_id for (record_id,) in connection.execute(sql, (project, limit))]
+    if embedder_of(session, project) != (name, dimension):
+        session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
+        _next_generation(session.connection, project)
+        session.run("INSERT OR REPLACE INTO embedder VALUES (?1, ?2, ?3)", (project, name, dimension))
