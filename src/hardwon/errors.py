@@ -91,6 +91,18 @@ class ClosedError(StorageError):
     """The memory was closed."""
 
 
+class UnreachableError(StorageError):
+    """The database server cannot be reached, or went away. Nothing was changed; the message says what to check."""
+
+
+class InterruptedWriteError(UnreachableError):
+    """The connection was lost during a write, and it is certain that nothing of it was kept: do it again."""
+
+
+class UnknownOutcomeError(StorageError):
+    """The connection was lost while a write was being kept, and nobody can tell whether it was. Look before doing it again."""
+
+
 class NearlyFullWarning(UserWarning):
     """The memory comes close to the bound on its size."""
 

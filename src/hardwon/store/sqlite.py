@@ -62,6 +62,7 @@ from hardwon.store.sqlite_file import (
     create_if_missing,
     expected_schema,
     inspect_before_opening,
+    is_sound,
     migrate,
     schema_of,
     storage_errors,
@@ -150,7 +151,14 @@ class SqliteStore(Store):
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
             inspect_before_opening(path, busy_timeout_ms)
-        self._pool = Pool(str(path), lambda: connect(path, bytes_max, busy_timeout_ms))
+        self._pool = Pool(
+            str(path),
+            lambda: connect(path, bytes_max, busy_timeout_ms),
+            is_sound=is_sound,
+            close=apsw.Connection.close,
+            rest=apsw.Connection.release_memory,
+            connections_max=limits.CONNECTIONS_MAX,
+        )
         with self._reading() as connection:
             self._has_log = connection.pragma("journal_mode") == "wal"
             self._presence = presence.hold(path) if self._has_log else None
