@@ -26,6 +26,16 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.fixture
+def database() -> Iterator[str]:
+    """The URL of an empty PostgreSQL database of the test's own."""
+    import postgres_server  # the driver is loaded for the tests that need it
+
+    url = postgres_server.fresh_database()
+    yield url
+    postgres_server.drop(url)
+
+
+@pytest.fixture
 def clock() -> Clock:
     return Clock()
 

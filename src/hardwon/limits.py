@@ -128,6 +128,43 @@ are read, and whole by `doctor`."""
 FORK_WAIT_S: Final = 10.0
 """How long a fork waits for other threads of the process to finish their statements."""
 
+# --- a PostgreSQL server ------------------------------------------------------------------------------------------
+
+POSTGRES_CONNECTIONS_MAX: Final = 16
+"""Open connections per memory and process. A server allows a hundred in all unless told otherwise, and some processes share
+them; threads beyond this wait for one another."""
+
+POSTGRES_CONNECT_S: Final = 10
+"""How long one host may take to answer, unless the URL says otherwise. A server that is up answers within a fraction."""
+
+POSTGRES_RETRY_S: Final = 30.0
+"""For how long a server that is away is tried again: a restart takes a few seconds, a switch to another server up to half a
+minute. Afterwards whoever called decides."""
+
+POSTGRES_PAUSE_S: Final = 0.05
+"""The first pause between two tries; each is twice as long as the one before."""
+
+POSTGRES_PAUSE_S_MAX: Final = 2.0
+"""The longest pause between two tries, so that a server that is back is found soon."""
+
+POSTGRES_SILENCE_S: Final = 30
+"""How long what was sent may stay unconfirmed by the other machine before the connection counts as lost, and how long a
+connection without traffic stays unquestioned. Unless the URL says otherwise."""
+
+POSTGRES_STATEMENT_S: Final = 30 * 60
+"""The longest that one statement may run. Everyday ones take milliseconds; rebuilding a large memory is one statement at times,
+and takes minutes."""
+
+POSTGRES_IDLE_S: Final = 5 * 60
+"""How long a transaction may stay open while its process does something else. A process that hangs, or whose machine is gone,
+must not keep others waiting for its locks for ever."""
+
+POSTGRES_CANCEL_S: Final = 2.0
+"""How long a statement that nobody waits for any more is given to end, before its connection is closed."""
+
+POSTGRES_STREAM_ROWS: Final = 500
+"""Rows that are fetched at a time where all of a large memory is read."""
+
 # --- the tree of files --------------------------------------------------------------------------------------------
 
 TREE_DEPTH_MAX: Final = 16

@@ -1,7 +1,8 @@
-"""Connections to one SQLite file, shared by the threads of one process and given up before a fork.
+"""Connections to one database, shared by the threads of one process and given up before a fork.
 
-A SQLite connection must not cross a fork: the child would believe to hold locks that only its parent holds. So all idle
-connections are closed right before a fork, and parent and child open their own when they next need one.
+A connection must not cross a fork: the child of a process with a SQLite file would believe to hold locks that only its parent
+holds, and two processes that talk to a server through one socket would read each other's answers. So all idle connections are
+closed right before a fork, and parent and child open their own when they next need one.
 """
 
 from __future__ import annotations
@@ -12,77 +13,120 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
-
-import apsw
+from typing import Any, Final, Generic, TypeVar
 
 from hardwon import limits
 from hardwon.errors import BusyError, ClosedError, StorageError
 
+C = TypeVar("C")
+L = TypeVar("L")
 
-class Pool:
-    """Lends each connection to one thread at a time."""
 
-    def __init__(self, name: str, connect: Callable[[], apsw.Connection]) -> None:
+class _Place:
+    """Held in the pool by whoever is making a connection."""
+
+
+class Pool(Generic[C]):
+    """Lends each connection to one thread at a time.
+
+    `is_sound` ends the transaction that a connection may come back with, and tells whether it can be lent again; `rest` lets a
+    connection that will hardly be needed soon give its memory back.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], C],
+        *,
+        is_sound: Callable[[C], bool],
+        close: Callable[[C], object],
+        rest: Callable[[C], object] | None = None,
+        connections_max: int,
+    ) -> None:
         self._name = name
         self._connect = connect
+        self._is_sound = is_sound
+        self._close_one = close
+        self._rest = rest
+        self._connections_max = connections_max
         self._change = threading.Condition()
-        self._idle: list[apsw.Connection] = []
+        self._idle: list[C] = []
         # With the thread that has it. Weak: an interrupt can come between any two steps, and a connection that was lost on its
         # way back must be closed, and its locks with it, when nobody holds it any more.
-        self._lent: dict[int, tuple[weakref.ref[apsw.Connection], int]] = {}
-        self._inherited: list[apsw.Connection] = []
+        self._lent: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self._inherited: list[C | _Place] = []
         self._closed = False
         self.write_turn = threading.RLock()
         _POOLS.add(self)
 
     @contextmanager
-    def connection(self) -> Iterator[apsw.Connection]:
+    def connection(self) -> Iterator[C]:
         connection = self.borrow()
         try:
             yield connection
         finally:
             self.give_back(connection)
 
-    def borrow(self) -> apsw.Connection:
+    def borrow(self) -> C:
         deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
         with self._change:
-            while True:
-                if self._closed:
-                    raise ClosedError(f"the memory at {self._name} was closed; open it again")
-                if self._inherited:
-                    raise StorageError(
-                        "this process was forked in the middle of an operation on the memory, so it cannot be used here "
-                        "safely. Fork between operations, or start processes with 'spawn'"
-                    )
-                if self._idle or len(self._in_use()) < limits.CONNECTIONS_MAX:
-                    break
+            self._refuse_where_unusable()
+            while not self._idle and len(self._in_use()) >= self._connections_max:
                 if not self._change.wait(deadline - time.monotonic()):
-                    raise BusyError(f"all {limits.CONNECTIONS_MAX} connections to {self._name} are in use; try again")
-            connection = self._idle.pop() if self._idle else self._connect()
-            self._lent[id(connection)] = weakref.ref(connection), threading.get_ident()
-            return connection
+                    raise BusyError(f"all {self._connections_max} connections to {self._name} are in use; try again")
+                self._refuse_where_unusable()
+            if self._idle:
+                return self._lend(self._idle.pop())
+            place = self._lend(_Place())
+        # A server may take its time to answer, and nobody else is to wait for that.
+        try:
+            connection = self._connect()
+            with self._change:
+                if self._closed:
+                    self._close_one(connection)
+                self._refuse_where_unusable()
+                return self._lend(connection)
+        finally:
+            with self._change:
+                self._lent.pop(id(place), None)
+                self._change.notify()
 
-    def _in_use(self) -> list[tuple[apsw.Connection, int]]:
-        """The connections that somebody has, with their threads; those that were lost are struck off."""
+    def _refuse_where_unusable(self) -> None:
+        if self._closed:
+            raise ClosedError(f"the memory at {self._name} was closed; open it again")
+        if self._inherited:
+            raise forked_midway()
+
+    def _lend(self, lent: L) -> L:
+        self._lent[id(lent)] = weakref.ref(lent), threading.get_ident()
+        return lent
+
+    def _in_use(self) -> list[tuple[C | _Place, int]]:
+        """The connections that somebody has or makes, with their threads; those that were lost are struck off."""
         alive = {key: (found, thread) for key, (ref, thread) in self._lent.items() if (found := ref()) is not None}
         self._lent = {key: self._lent[key] for key in alive}
         return list(alive.values())
 
-    def give_back(self, connection: apsw.Connection) -> None:
+    def give_back(self, connection: C) -> None:
         # An interrupt may come between the statement that begins a transaction and the one that would end it: a connection
         # that went back with its lock would block every process.
-        sound = not connection.in_transaction or _rolled_back(connection)
+        sound = self._is_sound(connection)
         with self._change:
             self._lent.pop(id(connection), None)
             if self._closed or not sound:
-                connection.close()
+                self._close_one(connection)
             elif len(self._idle) < limits.CONNECTIONS_WARM_MAX:
                 self._idle.append(connection)
             else:  # at the other end, where it is taken last
-                connection.release_memory()
+                if self._rest:
+                    self._rest(connection)
                 self._idle.insert(0, connection)
             self._change.notify()
+
+    def close_idle(self) -> None:
+        """Gives up what nobody uses: where one connection turned out dead, the others may be as well."""
+        with self._change:
+            self._close_idle()
 
     def close(self) -> None:
         with self._change:
@@ -98,7 +142,7 @@ class Pool:
 
     def _close_idle(self) -> None:
         while self._idle:
-            self._idle.pop().close()
+            self._close_one(self._idle.pop())
 
     def before_fork(self) -> None:
         """Keeps the lock until after the fork, so that nobody opens a connection in between."""
@@ -121,16 +165,16 @@ class Pool:
         self._change = threading.Condition()
 
 
-def _rolled_back(connection: apsw.Connection) -> bool:
-    try:
-        connection.execute("ROLLBACK")
-    except apsw.Error:
-        return False
-    return True
+def forked_midway() -> StorageError:
+    """What a process is told that has its parent's connections, in the middle of what the parent does with them."""
+    return StorageError(
+        "this process was forked in the middle of an operation on the memory, so it cannot be used here "
+        "safely. Fork between operations, or start processes with 'spawn'"
+    )
 
 
-_POOLS: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()
-_frozen: list[Pool] = []
+_POOLS: Final[weakref.WeakSet[Pool[Any]]] = weakref.WeakSet()
+_frozen: list[Pool[Any]] = []
 
 
 def _before_fork() -> None:

@@ -37,6 +37,7 @@ from hardwon.store.sqlite_file import (
     connect,
     create_if_missing,
     inspect_before_opening,
+    is_sound,
     migrate,
     storage_errors,
 )
@@ -70,7 +71,14 @@ class SqliteStore(SqlStore):
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
             inspect_before_opening(path, busy_timeout_ms)
-        self._pool = Pool(str(path), lambda: connect(path, bytes_max, busy_timeout_ms))
+        self._pool = Pool(
+            str(path),
+            lambda: connect(path, bytes_max, busy_timeout_ms),
+            is_sound=is_sound,
+            close=apsw.Connection.close,
+            rest=apsw.Connection.release_memory,
+            connections_max=limits.CONNECTIONS_MAX,
+        )
         with self._connected() as connection:
             self._has_log = connection.pragma("journal_mode") == "wal"
             self._presence = presence.hold(path) if self._has_log else None

@@ -121,6 +121,16 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
     connection.set_busy_handler(try_again)
 
 
+def is_sound(connection: apsw.Connection) -> bool:
+    """Whether a connection can be lent again; what it was in the middle of is taken back."""
+    if connection.in_transaction:
+        try:
+            connection.execute("ROLLBACK")
+        except apsw.Error:
+            return False
+    return True
+
+
 def create_if_missing(path: Path) -> bool:
     """Makes an empty memory, complete from its first visible moment. False when there is a file already."""
     temporary = files.temporary_beside(path)

@@ -1,0 +1,1 @@
+"""A memory in a PostgreSQL database, which several machines share."""
