@@ -85,6 +85,7 @@ class Desk:
     store: Store
     project: str
     root: Path | None
+    memory_file: Path | None
     head: Head
     prepare: Callable[[Fact], Fact]
     append: Callable[[Writer, Sequence[Record]], object]
@@ -309,7 +310,7 @@ def _fact(
         "tags": [PYTEST, *([f"task:{run.task}"] if run.task else [])],
         "related_files": _hashable(test.files),
     } | ({"failure_hash": failure} if failure else {})
-    metadata = intake.metadata(envelope, told_at, desk.root, desk.store.location)
+    metadata = intake.metadata(envelope, told_at, desk.root, desk.memory_file)
     name = name_of_test(test.node_id)
     entities = Entities(files=[file.path for file in metadata.context.related_files], functions=[name])
     fact = Fact(id=new_id(told_at), metadata=metadata, content=content, fact_type=fact_type, confidence=1.0, entities=entities)

@@ -50,6 +50,7 @@ class MemoryEngine:
     ) -> None:
         if not isinstance(root, str | os.PathLike) or not str(root).strip() or str(root).endswith(".db"):
             raise InvalidInputError.one("root", root, "a folder")
+        intake.local("root", root)
         self.root = str(root)
         self.strict = strict
         self.memory = Memory(Path(root), clock=clock)

@@ -200,7 +200,7 @@ class Deciding(Core):
         concerned: what is archived here is not archived in a memory that this one is merged into."""
         asked = intake.path("repo", repo)
         root = repository_root(asked)
-        checkout = checkout_of(Repository(root), asked, Path(self.location)) if root else None
+        checkout = checkout_of(Repository(root), asked, self._place.path) if root else None
         if checkout is None:
             raise InvalidInputError.one("repo", str(repo), "a folder inside a git checkout")
         from hardwon import checking
@@ -228,7 +228,13 @@ class Deciding(Core):
         run = run_id if run_id is not None else new_id(at)
         root = self._repository.root if self._repository else None
         desk = feedback.Desk(
-            self._store, self.project, root, self._head(), partial(self._prepare, head=self._head()), self._append
+            self._store,
+            self.project,
+            root,
+            self._place.path,
+            self._head(),
+            partial(self._prepare, head=self._head()),
+            self._append,
         )
         done = feedback.record_tests(desk, given, intake.text("run_id", run), task, started or at, at)
         self._follow_in_tree()

@@ -266,7 +266,7 @@ class Recording(Core):
 
     def _made(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
-        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self.location)
+        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self._place.path)
         recalled = _recalled(envelope.get("recalled"))
         return kind.model_validate({**own, "id": new_id(at), "metadata": metadata, "recalled": recalled})
 

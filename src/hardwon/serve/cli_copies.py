@@ -150,7 +150,7 @@ def restore(
     location = chosen(ctx).memory
     if not Path(file).is_file():
         fail(f"there is no backup at {file}")
-    if chosen(ctx).may_exist():
+    if not is_url(location) and chosen(ctx).may_exist():  # a database is refused, whatever the answer
         require_consent(
             f"Replace the memory {visible(location or 'that is found from here')} by {visible(file)}?", yes, as_json=as_json
         )
