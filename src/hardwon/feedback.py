@@ -38,6 +38,7 @@ from hardwon.knowledge import readable
 from hardwon.learn.failures import error_core, failure_hash
 from hardwon.learn.lessons import keys_of
 from hardwon.model import AnyRecord, Entities, Event, Fact, FactType, Record
+from hardwon.once import done_again
 from hardwon.outside.git import Commit, Head
 from hardwon.recall.filters import Filters
 from hardwon.recall.searchable import searchable_text
@@ -116,6 +117,7 @@ class _Run:
     at: datetime
 
 
+@done_again
 def record_tests(
     desk: Desk, ran: Sequence[RanTest], run_id: str, task: str | None, started: datetime, at: datetime
 ) -> TestFeedback:
@@ -343,6 +345,7 @@ def _sound(report: str) -> str:
 # --- a commit ---------------------------------------------------------------------------------------------------------
 
 
+@done_again
 def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by: str) -> list[str]:
     """Publishes what was verified by tests since the commit before, recorded on that commit or this, where its tests still pass
     and the commit holds what it is about. Doing it again publishes nothing more."""

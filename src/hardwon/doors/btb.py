@@ -14,6 +14,7 @@ from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any, Final, Self
 
+from hardwon import intake
 from hardwon.errors import InvalidInputError
 from hardwon.fields import ABSENT, TIME_US_MAX, new_id, to_us
 from hardwon.intake import items, metadata

@@ -169,7 +169,9 @@ class Checkout:
     """A work tree. `folder` is where whoever opened the memory is: paths in texts may start there. `memory_file` is the memory
     itself where it is a file, and `memory_folder` a folder that is the memory's own."""
 
-    def __init__(self, repository: Repository, folder: Path, memory_file: Path | None, memory_folder: Path | None = None) -> None:
+    def __init__(
+        self, repository: Repository, folder: Path, memory_file: Path | None, memory_folder: Path | None = None
+    ) -> None:
         self.repository = repository
         self._root = str(repository.root)
         self._prefix = f"{self._root}/"

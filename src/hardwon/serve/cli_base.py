@@ -332,7 +332,9 @@ def memory_options(ctx: typer.Context) -> list[str]:
     if memory and "://" in memory:
         where = without_password(memory)
         if where != memory:
-            raise InvalidInputError.one("memory", where, f"an address without a password, which others could read there; {PASSWORD}")
+            raise InvalidInputError.one(
+                "memory", where, f"an address without a password, which others could read there; {PASSWORD}"
+            )
     else:
         where = str(Path(memory).expanduser().absolute()) if memory else ""
     return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]

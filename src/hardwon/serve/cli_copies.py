@@ -23,6 +23,7 @@ from hardwon.serve.cli_base import (
     write_text,
 )
 from hardwon.serve.terminal import size_text, visible
+from hardwon.store.place import is_url
 
 
 class ExportFormat(StrEnum):

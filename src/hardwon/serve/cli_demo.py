@@ -12,7 +12,7 @@ from hardwon import limits
 from hardwon.errors import ConflictError
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import DATA_SETS, Given, Json, command, counted, write, write_text
-from hardwon.store.place import is_url, without_password
+from hardwon.store.place import without_password
 
 FOLDER: Final = "hardwon-demo"
 _SEVERAL: Final = {"fix": "fixes", "trajectory": "trajectories"}
@@ -39,7 +39,7 @@ def demo(
 
     given: Given = ctx.obj
     location = given.memory or FOLDER
-    shown = without_password(location) if is_url(location) else location
+    shown = without_password(location)
     look = f"hardwon --memory {shown} serve --no-auth"
     with Memory(location, given.project, checkout=False) as memory:
         if memory.stats().total:

@@ -30,7 +30,6 @@ from hardwon.serve.cli_base import (
     complain,
     inner_command,
     new_app,
-    settings_of,
     write,
     write_json,
 )

@@ -10,7 +10,7 @@ import typer
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import RECORDING, Chosen, Json, chosen, command, write_json, write_text
 from hardwon.serve.cli_care import quoted
-from hardwon.store.place import is_url, without_password
+from hardwon.store.place import without_password
 
 _FOLDER: Final = ".hardwon"  # in which every command looks for the memory of the folder it is called in
 
@@ -60,8 +60,7 @@ def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
 
 
 def _told(memory: Memory, named: Chosen, root: str | None, created: bool) -> str:
-    where = without_password(named.memory) if is_url(named.memory) else named.memory
-    options = f" --memory {quoted(where)}" if where else ""
+    options = f" --memory {quoted(without_password(named.memory))}" if named.memory else ""
     options += f" --project {quoted(named.project)}" if named.project else ""
     lines = [f"{'a new memory' if created else 'the memory is here already'}: {memory.location}, project {memory.project}"]
     if root:

@@ -151,4 +151,3 @@ def _program(*, shared: bool) -> list[str]:
         return ["hardwon"]
     beside = Path(sys.executable).with_name("hardwon")
     return [str(beside)] if beside.is_file() else [sys.executable, "-m", "hardwon.serve.cli"]
-

@@ -57,7 +57,7 @@ def _in_effect(found: Settings, location: str) -> dict[str, str]:
 
 
 def _without_secrets(value: str) -> str:
-    return redact(without_password(value) if "://" in value else value)[0]
+    return redact(without_password(value))[0]
 
 
 def _files(found: Settings) -> list[dict[str, Any]]:

@@ -56,6 +56,7 @@ from hardwon.reports import (
 from hardwon.serve import arguments as takes
 from hardwon.serve.arguments import Arguments
 from hardwon.stats import Stats
+from hardwon.store.place import is_url
 
 Method = Literal["GET", "POST"]
 Signature = Literal["author", "by"]

@@ -15,9 +15,10 @@ FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
 DEFAULT_PROJECT: Final = "default"
 _ALLOWED: Final = "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"
 _URL: Final = re.compile(r"postgres(?:ql)?://")
-_ADDRESS: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://)(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
+_ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*)(?::[0-9]*)?(?:/.*)?")
-_UNCLEAR: Final = "://…"
+_UNCLEAR: Final = "…"
 
 
 class Place(NamedTuple):
@@ -38,16 +39,19 @@ def is_url(location: object) -> bool:
     return isinstance(location, str) and _URL.match(location) is not None
 
 
-def without_password(url: str) -> str:
-    """An address as it may be shown. One that cannot be told apart from its password is not shown at all."""
-    head, mark, options = url.partition("?")
+def without_password(location: str) -> str:
+    """A location as it may be shown. An address that cannot be told apart from its password is not shown at all."""
+    scheme = _SCHEME.match(location)
+    if not scheme:
+        return location
+    head, mark, options = location.partition("?")
     found = _ADDRESS.fullmatch(head)
     clear = found and all(_HOST.fullmatch(host) for host in found["rest"].split(",")) and "@" not in options
     if not found or not clear:
-        return f"{url.partition('://')[0]}{_UNCLEAR}"
+        return f"{scheme[0]}{_UNCLEAR}"
     shown = "&".join(option for option in options.split("&") if not _is_secret(option))
     user = f"{found['user']}@" if found["user"] else ""
-    return f"{found['scheme']}{user}{found['rest']}{mark if shown else ''}{shown}"
+    return f"{scheme[0]}{user}{found['rest']}{mark if shown else ''}{shown}"
 
 
 def _is_secret(option: str) -> bool:
