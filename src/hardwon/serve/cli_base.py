@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PASSWORD: Final = "PGPASSWORD, a password file (~/.pgpass) or a service (?service=NAME) keeps it out of the address"
-"""What to do with the password of a database."""
-
 FAILED: Final = 1
 READER_LEFT: Final = 141
 """As a shell reports a program that a broken pipe ended."""
@@ -332,9 +329,10 @@ def memory_options(ctx: typer.Context) -> list[str]:
     if memory and "://" in memory:
         where = without_password(memory)
         if where != memory:
-            raise InvalidInputError.one(
-                "memory", where, f"an address without a password, which others could read there; {PASSWORD}"
+            allowed = (
+                "an address without a password, which others would read there: PGPASSWORD, ~/.pgpass or ?service=NAME has it"
             )
+            raise InvalidInputError.one("memory", where, allowed)
     else:
         where = str(Path(memory).expanduser().absolute()) if memory else ""
     return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]

@@ -29,6 +29,7 @@ from hardwon.serve.cli_base import (
     chosen,
     complain,
     inner_command,
+    memory_options,
     new_app,
     write,
     write_json,

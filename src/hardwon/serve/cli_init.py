@@ -19,8 +19,8 @@ _FOLDER: Final = ".hardwon"  # in which every command looks for the memory of th
     RECORDING,
     "hardwon init",
     "hardwon --memory agent_brain init --tree",
-    answers="JSON: `location` (the file of the memory, or its database), `project`, `created` (false: it was there before), `tree` (the folder "
-    "of its files, or null).",
+    answers="JSON: `location` (the file of the memory, or its database), `project`, `created` (false: it was there before), "
+    "`tree` (the folder of its files, or null).",
     more="Every command finds `.hardwon` from the folder it is in, and from all folders below.",
 )
 def init(

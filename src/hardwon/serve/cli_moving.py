@@ -31,11 +31,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen a
     "hardwon --memory agent_brain merge copy.db",
     "hardwon --project website merge copy.db --json",
     "hardwon --memory agent_brain merge copy.db --check",
-    answers="""`other` (the file that was merged, or the database), `added`, `present`, `conflicting` (ids that both keep with different
-    content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were forgotten
+    answers="""`other` (the file that was merged, or the database), `added`, `present`, `conflicting` (ids that both keep with
+    different content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were forgotten
     there, and are gone here now), `pending` (a reader still needs the old log: their bytes go with the next write after
-    it), `not_well` (with `--check`: what doctor found wrong, a list of `side` (`this` or `other`), `check` and
-    `detail`; null without).""",
+    it), `not_well` (with `--check`: what doctor found wrong with this memory or the other, in words; null without).""",
     more="""Of one project: the one that `--project` names, else `default`. Records come with their statuses and everything
     that happened to them; merging twice, or the other way round, gives the same memory. Where both keep an id with
     different content, each keeps its own: that is told, and gives exit code 1. Nothing is added to the other memory; one of
@@ -62,29 +61,23 @@ def merge(
         write_json({"other": Memory.place_of(other), **asdict(done), "not_well": wrong})
     else:
         write_text(_merged_text(done, project))
-        _tell_health(wrong)
+        if wrong == []:
+            write_text("both memories are well")
+        for said in wrong or ():
+            complain(said)
     if done.conflicting or wrong:
         raise typer.Exit(FAILED)
 
 
-def _not_well(this: Chosen, other: Chosen) -> list[dict[str, str]]:
+def _not_well(this: Chosen, other: Chosen) -> list[str]:
     """What doctor finds wrong, on each side. Where nothing was brought, no memory was made, and there is none to check."""
-    wrong = []
-    for side, place in (("this", this), ("other", other)):
+    wrong: list[str] = []
+    for side, place in (("this memory", this), ("the other memory", other)):
         if Memory.exists(place.memory):
             with place.open(to_read=True) as memory:
                 found = memory.doctor().findings
-            wrong += [{"side": side, "check": each.check, "detail": each.detail} for each in found if not each.ok]
+            wrong += [f"{side} is not well: {each.check}: {each.detail}" for each in found if not each.ok]
     return wrong
-
-
-def _tell_health(wrong: list[dict[str, str]] | None) -> None:
-    if wrong is None:
-        return
-    for each in wrong:
-        complain(f"{each['side']} memory is not well: {each['check']}: {each['detail']}")
-    if not wrong:
-        write_text("both memories are well")
 
 
 def _brings(named: tuple[str, Merged]) -> bool:

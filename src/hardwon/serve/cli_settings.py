@@ -18,8 +18,8 @@ from hardwon.store.place import is_url, without_password
     "hardwon config",
     "hardwon --memory agent_brain config --json",
     answers="""`settings` (a list of `name`, `value`, `origin` (option, environment, project file, user file or default) and
-    `where`, which option, variable or file; null for a default), `location` (the memory's file, or its database), `files` (a list of
-    `origin`, `path` and `exists`), `ignored` (what the project's file may not set here, in words).""",
+    `where`, which option, variable or file; null for a default), `location` (the memory's file, or its database),
+    `files` (a list of `origin`, `path` and `exists`), `ignored` (what the project's file may not set here, in words).""",
     more="""An option counts before the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`), that before the
     project's file (the nearest `.hardwon/config.toml` upward), that before the user's (`~/.config/hardwon/config.toml`, or
     where the system keeps such files). Both are TOML with the keys `memory`, `project` and `author`; the author is who
