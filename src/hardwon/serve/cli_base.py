@@ -329,9 +329,7 @@ def memory_options(ctx: typer.Context) -> list[str]:
     if memory and "://" in memory:
         where = without_password(memory)
         if where != memory:
-            allowed = (
-                "an address without a password, which others would read there: PGPASSWORD, ~/.pgpass or ?service=NAME has it"
-            )
+            allowed = "an address without a password, which others would read: PGPASSWORD, ~/.pgpass or ?service=NAME has it"
             raise InvalidInputError.one("memory", where, allowed)
     else:
         where = str(Path(memory).expanduser().absolute()) if memory else ""

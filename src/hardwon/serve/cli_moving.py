@@ -32,9 +32,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen a
     "hardwon --project website merge copy.db --json",
     "hardwon --memory agent_brain merge copy.db --check",
     answers="""`other` (the file that was merged, or the database), `added`, `present`, `conflicting` (ids that both keep with
-    different content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were forgotten
-    there, and are gone here now), `pending` (a reader still needs the old log: their bytes go with the next write after
-    it), `not_well` (with `--check`: what doctor found wrong with this memory or the other, in words; null without).""",
+    different content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were
+    forgotten there, and are gone here now), `pending` (a reader still needs the old log: their bytes go with the next write
+    after it), `not_well` (with `--check`: what doctor found wrong with this memory or the other, in words; null without).""",
     more="""Of one project: the one that `--project` names, else `default`. Records come with their statuses and everything
     that happened to them; merging twice, or the other way round, gives the same memory. Where both keep an id with
     different content, each keeps its own: that is told, and gives exit code 1. Nothing is added to the other memory; one of

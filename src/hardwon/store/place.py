@@ -15,7 +15,7 @@ FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
 DEFAULT_PROJECT: Final = "default"
 _ALLOWED: Final = "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"
 _URL: Final = re.compile(r"postgres(?:ql)?://")
-_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*)(?::[0-9]*)?(?:/.*)?")
 _UNCLEAR: Final = "…"
@@ -72,8 +72,10 @@ def find(location: str | Path | None, start: Path) -> Place:
     text = str(location)
     if is_url(text):
         return _database(text)
-    if text.startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
-        raise InvalidInputError.one("location", "postgresql:/…", "the url of a database as text, postgresql://…, not as a path")
+    if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
+        raise InvalidInputError.one(
+            "location", "postgresql:/…", "the url of a database as text, in small letters: postgresql://…"
+        )
     if not text.strip() or "\0" in text or text == ":memory:":
         raise InvalidInputError.one("location", location, _ALLOWED)
     try:
