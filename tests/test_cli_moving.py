@@ -70,6 +70,41 @@ def test_merging_a_backup_leaves_it_as_its_checksum_says() -> None:
     assert hashlib.sha256(Path("copy.db").read_bytes()).hexdigest() == told
 
 
+def damage(location: str) -> None:
+    """A tally that is not what the records add up to."""
+    with sqlite3.connect(Path(location) / "memory.db") as connection:
+        assert connection.execute("UPDATE tally SET total = total + 1").rowcount > 0
+    connection.close()
+
+
+def test_merging_with_a_check_of_both() -> None:
+    fill("brain", "port 80 is open")
+    fill("other", "port 81 is shut")
+    assert answered("merge", "other")["not_well"] is None
+    assert answered("merge", "other", "--check")["not_well"] == []
+    assert at_once("merge", "other", "--check").stdout.endswith("both memories are well\n")
+
+
+@pytest.mark.parametrize(("broken", "side"), [("brain", "this memory"), ("other", "the other memory")])
+def test_a_check_names_the_side_that_is_not_well(broken: str, side: str) -> None:
+    fill("brain", "port 80 is open")
+    fill("other", "port 81 is shut")
+    damage(broken)
+    assert at_once("merge", "other").exit_code == 0
+    done = at_once("merge", "other", "--check")
+    assert (done.exit_code, "both memories are well" in done.stdout) == (1, False)
+    assert [line.startswith(f"hardwon: {side} is not well: knowledge: ") for line in done.stderr.splitlines()] == [True]
+    done = at_once("merge", "other", "--check", "--json")
+    (said,) = json.loads(done.stdout)["not_well"]
+    assert (done.exit_code, said.startswith(f"{side} is not well: knowledge: ")) == (1, True)
+
+
+def test_a_check_of_a_memory_that_was_not_made() -> None:
+    fill("other", "port 81 is shut", project="shop")
+    assert answered("--memory", "new", "merge", "other", "--check")["not_well"] == []
+    assert not Path("new").exists()
+
+
 def test_merging_is_of_one_project() -> None:
     fill("other", "of red", project="red")
     fill("other", "of none")

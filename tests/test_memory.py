@@ -433,7 +433,7 @@ def test_where_a_memory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert (memory.location, memory.project) == (str(project / "src" / "deep" / "brain" / "memory.db"), "default")
     with Memory(tmp_path / "one.db", project="p") as memory:
         assert (memory.location, memory.project) == (str(tmp_path / "one.db"), "p")
-    for location in ("", ":memory:", "a\0b", "postgresql://host/db"):
+    for location in ("", ":memory:", "a\0b", "postgresql://user:pass/word@host/db"):
         with pytest.raises(InvalidInputError, match="location: "):
             Memory(location)
     for name in ("", "a\nb", "x" * 201):
@@ -456,7 +456,7 @@ def test_a_size_bound_with_a_warning_before_it(tmp_path: Path, monkeypatch: pyte
         def __init__(self, path: Path, *, busy_timeout_ms: int | None = None) -> None:
             super().__init__(path, bytes_max=400_000, busy_timeout_ms=busy_timeout_ms)
 
-    monkeypatch.setattr("hardwon.memory.core.SqliteStore", SmallStore)
+    monkeypatch.setattr("hardwon.store.opening.SqliteStore", SmallStore)
     monkeypatch.setattr("hardwon.store.sqlite._WRITES_BETWEEN_SIZE_CHECKS", 2)
     kept: list[str] = []
     with Memory(tmp_path) as memory:

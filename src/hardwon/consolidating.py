@@ -18,6 +18,7 @@ from hardwon.learn.consolidation import merged_items, near_duplicates, opposite_
 from hardwon.learn.lessons import DAY_US, decision_key
 from hardwon.learn.rules import Weighed, holds_for_project
 from hardwon.model import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode, Event, Metadata, Moment, Source
+from hardwon.once import done_again
 from hardwon.outside.llm import Llm
 from hardwon.reports import Consolidation
 from hardwon.store.contract import Store, Writer
@@ -232,6 +233,7 @@ def answer_of(llm: Llm, system: str, user: str) -> str:
     return reply
 
 
+@done_again
 def _made(store: Store, project: str, prepare: Prepare, drafts: Drafts) -> Consolidation:
     """Keeps what is new of the drafts. A decision that came from a file, and that nobody verified, stands in nobody's way; but
     a rule is a candidate anyway, and need not be written down twice."""

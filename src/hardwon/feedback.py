@@ -38,6 +38,7 @@ from hardwon.knowledge import readable
 from hardwon.learn.failures import error_core, failure_hash
 from hardwon.learn.lessons import keys_of
 from hardwon.model import AnyRecord, Entities, Event, Fact, FactType, Record
+from hardwon.once import done_again
 from hardwon.outside.git import Commit, Head
 from hardwon.recall.filters import Filters
 from hardwon.recall.searchable import searchable_text
@@ -85,6 +86,7 @@ class Desk:
     store: Store
     project: str
     root: Path | None
+    memory_file: Path | None
     head: Head
     prepare: Callable[[Fact], Fact]
     append: Callable[[Writer, Sequence[Record]], object]
@@ -115,6 +117,7 @@ class _Run:
     at: datetime
 
 
+@done_again
 def record_tests(
     desk: Desk, ran: Sequence[RanTest], run_id: str, task: str | None, started: datetime, at: datetime
 ) -> TestFeedback:
@@ -309,7 +312,7 @@ def _fact(
         "tags": [PYTEST, *([f"task:{run.task}"] if run.task else [])],
         "related_files": _hashable(test.files),
     } | ({"failure_hash": failure} if failure else {})
-    metadata = intake.metadata(envelope, told_at, desk.root, desk.store.location)
+    metadata = intake.metadata(envelope, told_at, desk.root, desk.memory_file)
     name = name_of_test(test.node_id)
     entities = Entities(files=[file.path for file in metadata.context.related_files], functions=[name])
     fact = Fact(id=new_id(told_at), metadata=metadata, content=content, fact_type=fact_type, confidence=1.0, entities=entities)
@@ -342,6 +345,7 @@ def _sound(report: str) -> str:
 # --- a commit ---------------------------------------------------------------------------------------------------------
 
 
+@done_again
 def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by: str) -> list[str]:
     """Publishes what was verified by tests since the commit before, recorded on that commit or this, where its tests still pass
     and the commit holds what it is about. Doing it again publishes nothing more."""

@@ -10,11 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypedDict
 
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.fields import TIME_US_MAX, parse_time
 from hardwon.model import Issue, Metadata, Moment, RelatedFile, Source, Validation
 from hardwon.store import files
 from hardwon.store.contract import Cursor
+from hardwon.store.place import is_url, without_password
 
 
 class Envelope(TypedDict, total=False):
@@ -84,7 +85,17 @@ def issue(given: Issue | Mapping[str, Any]) -> tuple[Issue, str | None]:
     return checked, fixer
 
 
+def local(field: str, value: Any) -> None:
+    """Raises where the url of a database stands for a file or folder."""
+    if is_url(value):
+        raise PlaceError(
+            f"{field}: {without_password(value)} is a database, and here a file or folder of this machine is wanted; "
+            "Memory(url), or hardwon --memory URL, opens a database"
+        )
+
+
 def path(field: str, value: Any) -> Path:
+    local(field, value)
     if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
         raise InvalidInputError.one(field, value, "a path")
     try:
@@ -119,9 +130,9 @@ def written_cursor(place: Cursor) -> str:
     return base64.urlsafe_b64encode(f"{place.at_us}|{place.id}".encode()).decode()
 
 
-def metadata(given: Mapping[str, Any], at: datetime, root: Path | None, memory_file: str = "") -> Metadata:
+def metadata(given: Mapping[str, Any], at: datetime, root: Path | None, memory_file: Path | None = None) -> Metadata:
     """The envelope from a caller's keywords; `root` is the checkout that related files are named from, `memory_file` the one
-    file that none of them may be."""
+    file that none of them may be, where the memory has one."""
     for name, value in given.items():
         if name not in ENVELOPE_KEYWORDS:
             raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
@@ -140,12 +151,12 @@ def metadata(given: Mapping[str, Any], at: datetime, root: Path | None, memory_f
     )
 
 
-def related_files(given: Any, root: Path | None, memory_file: str = "") -> list[RelatedFile]:
+def related_files(given: Any, root: Path | None, memory_file: Path | None = None) -> list[RelatedFile]:
     """The files that a caller names, each with its hash."""
     return [_related(found, root, memory_file) for found in items("related_files", given)]
 
 
-def _related(given: Any, root: Path | None, memory_file: str) -> RelatedFile:
+def _related(given: Any, root: Path | None, memory_file: Path | None) -> RelatedFile:
     """Hashed now, unless the hash is given; named from the checkout's root where it is inside, so that another checkout knows
     it too."""
     if isinstance(given, RelatedFile | Mapping):
@@ -156,7 +167,7 @@ def _related(given: Any, root: Path | None, memory_file: str) -> RelatedFile:
     return RelatedFile(path=name.as_posix(), hash=_sha1_of(absolute, memory_file))
 
 
-def _sha1_of(path: Path, memory_file: str) -> str:
+def _sha1_of(path: Path, memory_file: Path | None) -> str:
     """As remembered, where the file is as it was when it was last read."""
     try:
         status = path.stat()
@@ -164,7 +175,7 @@ def _sha1_of(path: Path, memory_file: str) -> str:
         return files.sha1_of(path)
     from hardwon.outside import checkout  # only where files are named
 
-    if memory_file and (status.st_dev, status.st_ino) in checkout.identities_of(memory_file):
+    if (status.st_dev, status.st_ino) in checkout.identities_of(memory_file):
         # To close it would drop the locks that SQLite holds on it for this process.
         raise InvalidInputError.one("related_files", str(path), "files other than the memory itself")
     signature = checkout.signature_of(status)

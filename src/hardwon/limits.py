@@ -98,6 +98,10 @@ PAGE_CACHE_BYTES: Final = 16 * MIB
 BUSY_TIMEOUT_MS: Final = 60_000
 """How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit many times."""
 
+INTERRUPTED_WRITES_AGAIN_MAX: Final = 5
+"""How often a write is done again of which a lost connection kept nothing. A server that starts anew cuts a writer off once or
+twice; one that does so more often is not well, and whoever waits is told."""
+
 CONNECTIONS_MAX: Final = 8
 """Open connections per memory and process. Threads beyond this wait for one another; SQLite has one writer anyway."""
 

@@ -1,21 +1,45 @@
 """Requests that are safe to send again: what is asked for under a key is carried out once, whoever dies in between.
 
 The key is kept in the transaction that carries the request out, so there is no moment at which one is kept without the other.
+What a lost connection cut off, and certainly kept nothing of, is done again by `done_again`.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from hardwon import limits
-from hardwon.errors import RepeatedError
+from hardwon.errors import InterruptedWriteError, RepeatedError
 from hardwon.fields import to_us
 from hardwon.learn.lessons import DAY_US
 from hardwon.store.contract import Request, Store, Writer
+
+_log = logging.getLogger("hardwon")
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def done_again(work: Callable[P, T]) -> Callable[P, T]:
+    """For what writes in one transaction and can be called twice with the same arguments: where the connection was lost and
+    nothing was kept, it is done again."""
+
+    @wraps(work)
+    def done(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(limits.INTERRUPTED_WRITES_AGAIN_MAX):
+            try:
+                return work(*args, **kwargs)
+            except InterruptedWriteError as error:
+                _log.warning("a write was cut off and is done again: %s", error)
+        return work(*args, **kwargs)
+
+    return done
 
 
 @dataclass

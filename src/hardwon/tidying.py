@@ -17,6 +17,7 @@ from hardwon.learn.fix_rows import document_signature, level_of, pattern_name
 from hardwon.learn.lessons import SUCCEEDED, lessons_of, same_strategy_key, strategy_key
 from hardwon.learn.signatures import generate_issue_signature
 from hardwon.model import Cleaned, Decision, Fix, Metadata, Moment, Source
+from hardwon.once import done_again
 from hardwon.reports import CleanedUp, Compacted, Compressed
 from hardwon.store.contract import Cursor, Progress, Row, Store, Stored, Writer
 from hardwon.store.packing import is_packed, pack
@@ -87,6 +88,7 @@ def _saving(picked: _Picked, decision_id: str) -> int:
 MakeRow = Callable[[Row, Stored, Fix, str], Row]
 
 
+@done_again
 def _pack_away(tidy: Tidy, picked: Sequence[_Picked], make_row: MakeRow, decision: Decision) -> list[_Picked]:
     """Those that are still as they were when they were picked, which was before anybody had to wait for us."""
     done: list[_Picked] = []
@@ -192,6 +194,7 @@ def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
 # --- for good ---------------------------------------------------------------------------------------------------------
 
 
+@done_again
 def let_go(store: Store, project: str, progress: Progress | None) -> int:
     """What left the history can no longer be brought back; how many fixes that were. One transaction."""
     done = 0

@@ -127,7 +127,9 @@ class Watcher:
             self._line = (done.line, False) if done.line else None
             cache = getattr(self._config, "cache", None)
             if cache is not None:
-                cache.set(_CACHED, self._state(done.location) if done.all_pass else None)
+                # A database has no stamps that would tell a change, and what was asked for may hold its password.
+                is_file = "://" not in done.location
+                cache.set(_CACHED, self._state(done.location) if done.all_pass and is_file else None)
 
     def _asked(self) -> list[Any]:
         """The memory, the project and the folder that pytest was started in."""

@@ -14,6 +14,7 @@ from datetime import time as time_of_day
 from pathlib import Path
 from typing import Any, Final, Self
 
+from hardwon import intake
 from hardwon.errors import InvalidInputError
 from hardwon.fields import ABSENT, TIME_US_MAX, new_id, to_us
 from hardwon.intake import items, metadata
@@ -50,6 +51,7 @@ class MemoryEngine:
     ) -> None:
         if not isinstance(root, str | os.PathLike) or not str(root).strip() or str(root).endswith(".db"):
             raise InvalidInputError.one("root", root, "a folder")
+        intake.local("root", root)
         self.root = str(root)
         self.strict = strict
         self.memory = Memory(Path(root), clock=clock)

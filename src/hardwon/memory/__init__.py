@@ -17,12 +17,10 @@ from hardwon.intake import Envelope
 from hardwon.memory.asking import Asking
 from hardwon.memory.core import BY_MEMORY as BY_MEMORY
 from hardwon.memory.core import Clock as Clock
-from hardwon.memory.core import current_folder
 from hardwon.memory.deciding import Deciding
 from hardwon.memory.keeping import Keeping
 from hardwon.memory.learned import Learned
 from hardwon.memory.recording import Recording
-from hardwon.store import files, place
 
 if TYPE_CHECKING:
     from hardwon.recorder import EpisodeRecorder, TrajectoryRecorder
@@ -31,7 +29,8 @@ if TYPE_CHECKING:
 
 
 class Memory(Recording, Asking, Learned, Deciding, Keeping):
-    """An experience memory: a folder, a `.db` file, or, with nothing said, the one that belongs to the current folder.
+    """An experience memory: a folder, a `.db` file, a PostgreSQL database (`postgresql://…`), or, with nothing said, the one
+    that belongs to the current folder.
 
     Safe to use from several threads, processes and after a fork. Close it, or use it as a context manager.
     """
@@ -53,12 +52,12 @@ class Memory(Recording, Asking, Learned, Deciding, Keeping):
         other way round, gives the same memory. Where both keep an id with different content, each keeps its own."""
         from hardwon import moving
 
-        if not isinstance(other, Memory) and not files.exists(place.find(other, current_folder()).path):
+        if not isinstance(other, Memory) and not Memory.exists(other):
             raise PlaceError(f"there is no memory at {other}")
         opened = nullcontext(other) if isinstance(other, Memory) else Memory(other, self.project)
         with opened as source:
             if source.project != self.project:
                 raise InvalidInputError.one("other", source.project, f"a memory of project {self.project!r}")
-            if Path(source.location).samefile(self.location):
+            if source._is_at(self):
                 raise InvalidInputError.one("other", source.location, "another memory than this one")
             return moving.merge(source._store, self._store, self.project, progress, self._mirror_within)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -218,7 +217,7 @@ class Asking(Core):
         """What lies where: experiences by outcome, tool and the key that the two require; with a tree, its folders."""
         from hardwon.recall.topology import topology_of  # importing takes its time, and few ask
 
-        return topology_of(self._folder_counts(), Path(self.location).parent.name)
+        return topology_of(self._folder_counts(), self._place.path.parent.name if self._place.path else self.project)
 
     def hotspots(self, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX) -> list[Hotspot]:
         """Where experiences pile up: places that hold at least this share of what lies above them, the largest first."""

@@ -23,8 +23,9 @@ from hardwon.once import Requests
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
 from hardwon.recall.filters import Filters
 from hardwon.recall.searchable import searchable_text
-from hardwon.store import place
+from hardwon.store import files, place
 from hardwon.store.contract import Cursor, Row, Store, Stored, Writer
+from hardwon.store.opening import open_store
 from hardwon.store.rows import original_of, record_of, row_of
 from hardwon.store.sqlite import SqliteStore
 from hardwon.store.sqlite_writer import SqliteWriter
@@ -88,23 +89,29 @@ class Core:
         self._llm = llm
         self._embedder = embedder
         here = current_folder()
-        found = place.find(location, here)
-        self.project = _project_name(found.project if project is None else project)
+        self._place = place.find(location, here)
+        self.project = _project_name(self._place.project if project is None else project)
         self._caller_clock = clock or now
         self._requests = Requests(self._clock)
         root = repository_root(here) if checkout else None
         self._repository = Repository(root) if root else None
-        self._checkout = checkout_of(self._repository, here, found.path)
+        self._checkout = checkout_of(self._repository, here, self._place.path)
         self._watch = _watch_over(self._checkout) if staleness and self._checkout else None
-        self._store: Store = SqliteStore(found.path, busy_timeout_ms=busy_timeout_ms)
+        self._store: Store = open_store(self._place, busy_timeout_ms)
         self._mirror: Mirror | None = None
         self._tokens: Tokens | None = None
         self._open_tree()
 
     @classmethod
-    def place_of(cls, location: str | Path | None = None) -> Path:
-        """The file of the memory that `Memory(location)` opens, or would make."""
-        return place.find(location, current_folder()).path
+    def place_of(cls, location: str | Path | None = None) -> str:
+        """The `location` of the memory that `Memory(location)` opens, or would make: of a database, without the password."""
+        return place.find(location, current_folder()).location
+
+    @classmethod
+    def exists(cls, location: str | Path | None = None) -> bool:
+        """Whether `Memory(location)` opens something that is there. A database is taken to be: opening it tells."""
+        path = place.find(location, current_folder()).path
+        return path is None or files.exists(path)
 
     @classmethod
     def project_of(cls, location: str | Path | None = None) -> str:
@@ -113,8 +120,17 @@ class Core:
 
     @property
     def location(self) -> str:
-        """The file that holds the memory."""
+        """The file that holds the memory; of a database the url, without the password."""
         return self._store.location
+
+    def in_project(self, project: str) -> Self:
+        """The same memory, opened once more for another project, without the checkout that we are in: for servers."""
+        return type(self)(self._place.url or self._place.path, project, checkout=False)
+
+    def _is_at(self, other: Core) -> bool:
+        """Whether both are one memory: the same file, by whatever name, or the same database."""
+        mine, its = self._place.path, other._place.path
+        return mine.samefile(its) if mine and its else self.location == other.location
 
     def __repr__(self) -> str:
         return f"Memory({self.location!r}, project={self.project!r})"
@@ -353,11 +369,12 @@ class Core:
             writer.keep_vectors(self.project, made)
 
 
-def checkout_of(repository: Repository | None, folder: Path, memory_file: Path) -> Checkout | None:
+def checkout_of(repository: Repository | None, folder: Path, memory_file: Path | None) -> Checkout | None:
     """The files beside a repository; None where there are none."""
     if repository is None or not repository.has_files:
         return None
-    own_folder = memory_file.parent if memory_file.name in (place.FILE_NAME, place.FIX_HISTORY_FILE_NAME) else None
+    in_folder = memory_file is not None and memory_file.name in (place.FILE_NAME, place.FIX_HISTORY_FILE_NAME)
+    own_folder = memory_file.parent if memory_file and in_folder else None
     from hardwon.outside.checkout import Checkout  # only inside a checkout
 
     return Checkout(repository, folder, memory_file, own_folder)

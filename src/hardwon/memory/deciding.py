@@ -16,6 +16,7 @@ from hardwon.govern.cleaning import clean_event
 from hardwon.govern.lifecycle import check_transition, standing_beneath
 from hardwon.memory.core import Core, checkout_of
 from hardwon.model import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
+from hardwon.once import done_again
 from hardwon.outside.git import Repository, repository_root
 from hardwon.recall.filters import Filters
 from hardwon.store.contract import Progress, Writer
@@ -41,7 +42,10 @@ class Deciding(Core):
             raise InvalidInputError.one("outcome", outcome, "true (it helped) or false")
         given = context_or_ids.ids if isinstance(context_or_ids, Context) else context_or_ids
         listed = [given] if isinstance(given, str | UUID) else intake.items("context_or_ids", given)
-        ids = list(dict.fromkeys(filter(None, map(intake.record_id, listed))))
+        return self._credit(list(dict.fromkeys(filter(None, map(intake.record_id, listed)))), outcome, by)
+
+    @done_again
+    def _credit(self, ids: list[str], outcome: bool, by: str) -> list[str]:
         with self._writing() as writer:
             stored = [found for found in map(partial(writer.get, self.project), ids) if found]
             known = [found.id for found in stored if found.kind not in INTERNAL_KINDS]
@@ -68,6 +72,7 @@ class Deciding(Core):
         """Takes a record out of recall. It stays readable."""
         return self._change_status(record_id, "archived", by, {"reason": reason})
 
+    @done_again
     def _change_status(self, record_id: str, to: Status, by: str, details: dict[str, Any]) -> AnyRecord:
         event = Event(record_id=record_id, kind="status", at=self._clock(), by=by, status=to, **details)
         with self._writing() as writer:
@@ -80,6 +85,7 @@ class Deciding(Core):
         self._follow_in_tree()
         return changed
 
+    @done_again
     def supersede(self, old_id: str, new_id: str, reason: str, by: str = "user") -> AnyRecord:
         """Archives a record in favour of the one that replaces it; returns the old one as it stands now."""
         event = Event(record_id=old_id, kind="superseded", at=self._clock(), by=by, replaced_by=new_id, reason=reason)
@@ -93,6 +99,7 @@ class Deciding(Core):
         self._follow_in_tree()
         return changed
 
+    @done_again
     def rollback(self, source: str, reason: str = "", by: str = "user") -> Decision:
         """Undoes what a source (an author) taught: no knowledge counts its records, recall leaves them out unless it is
         asked for that author, and so it stays for what the source records from now on. `undo` takes it back."""
@@ -109,6 +116,7 @@ class Deciding(Core):
         assert isinstance(kept, Decision)  # noqa: S101  # for type checkers: an id keeps its kind
         return kept
 
+    @done_again
     def undo(self, decision_id: str | UUID, by: str = "user") -> AnyRecord:
         """Takes back a decision (a rollback, a merge, a promotion, a cleanup …), by its id, and gives it; or that a record was
         verified, published, archived or replaced, by the id of that event in `audit`, and gives the record as it is again. What
@@ -175,11 +183,15 @@ class Deciding(Core):
             return Forgotten(ids, unknown, dry_run, erased=False, pending=False)
         forgotten: list[str] = []
         for batch in batches(ids, limits.BATCH_ROWS):
-            with self._store.write(self.project) as writer:
-                forgotten += self._erase(writer, [gone for gone in batch if writer.get(self.project, gone)], by)
+            forgotten += self._forget(batch, by)
             self._follow_in_tree(settle=True)
         erased = self._store.finish_erasure()
         return Forgotten(forgotten, unknown, dry_run, erased=erased, pending=not erased)
+
+    @done_again
+    def _forget(self, record_ids: list[str], by: str) -> list[str]:
+        with self._store.write(self.project) as writer:
+            return self._erase(writer, [gone for gone in record_ids if writer.get(self.project, gone)], by)
 
     def _erase(self, writer: Writer, record_ids: list[str], by: str) -> list[str]:
         """Records that are there: whoever forgets the same at the same time tells of them, or we do."""
@@ -200,7 +212,7 @@ class Deciding(Core):
         concerned: what is archived here is not archived in a memory that this one is merged into."""
         asked = intake.path("repo", repo)
         root = repository_root(asked)
-        checkout = checkout_of(Repository(root), asked, Path(self.location)) if root else None
+        checkout = checkout_of(Repository(root), asked, self._place.path) if root else None
         if checkout is None:
             raise InvalidInputError.one("repo", str(repo), "a folder inside a git checkout")
         from hardwon import checking
@@ -228,7 +240,13 @@ class Deciding(Core):
         run = run_id if run_id is not None else new_id(at)
         root = self._repository.root if self._repository else None
         desk = feedback.Desk(
-            self._store, self.project, root, self._head(), partial(self._prepare, head=self._head()), self._append
+            self._store,
+            self.project,
+            root,
+            self._place.path,
+            self._head(),
+            partial(self._prepare, head=self._head()),
+            self._append,
         )
         done = feedback.record_tests(desk, given, intake.text("run_id", run), task, started or at, at)
         self._follow_in_tree()

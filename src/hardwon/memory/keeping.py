@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from hardwon.tokens import Tokens
 
 
+_COPIES: Final = (
+    "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL copies a project of it into a "
+    "file, and hardwon --memory URL merge copy.db brings that in"
+)
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
@@ -149,7 +153,8 @@ class Keeping(Core):
 
         if not isinstance(self._store, SqliteStore) or self.project != place.DEFAULT_PROJECT:
             raise PlaceError(
-                f"the tables of fix history are of the project {place.DEFAULT_PROJECT!r} of a memory in a local file"
+                f"the tables of fix history are of the project {place.DEFAULT_PROJECT!r} of a memory in a local file: of a "
+                "database, hardwon --memory copy.db merge URL makes one; fix_totals, patterns and strategies need no tables"
             )
         return FixHistory(self._store)
 
@@ -220,10 +225,13 @@ class Keeping(Core):
         )
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
-        """Copies the whole memory file as of one instant, while others write; verified, with a checksum beside it."""
+        """Copies the whole memory file as of one instant, while others write; verified, with a checksum beside it. Not of a
+        database, which its own tools copy."""
         from hardwon.reports import Backup
 
         target = intake.path("path", path)
+        if self._place.path is None:
+            raise PlaceError(f"{self.location} is a database: {_COPIES}")
         checksum = self._store.backup(target, progress)
         return Backup(target, checksum, target.stat().st_size)
 
@@ -231,9 +239,11 @@ class Keeping(Core):
     def restore(cls, path: str | Path, location: str | Path | None = None, progress: Progress | None = None) -> Path | None:
         """Puts a backup where the memory at `location` is, also while others have it open. Returns where the memory that
         was there is kept, or None if there was none."""
-        target = place.find(location, current_folder()).path
+        found = place.find(location, current_folder())
+        if found.path is None:
+            raise PlaceError(f"{found.location} is a database: {_COPIES}")
         suffix = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
-        return restore_file(intake.path("path", path), target, suffix, progress)
+        return restore_file(intake.path("path", path), found.path, suffix, progress)
 
     def doctor(self) -> Diagnosis:
         """Checks the file, and derives again everything that is derived from this project's records. Changes nothing."""
@@ -281,7 +291,10 @@ def _exported(stored: Stored) -> Stored | None:
 
 def _tree_of(writer: Writer, project: str) -> TreeIndex:
     if not isinstance(writer, SqliteWriter):
-        raise PlaceError("only a memory in a local file can have a tree of files beside it")
+        raise PlaceError(
+            "only a memory in a local file can have a tree of files beside it: of a database, hardwon --memory copy.db merge "
+            "URL makes one"
+        )
     return writer.tree(project)
 
 

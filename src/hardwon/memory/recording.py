@@ -30,6 +30,7 @@ from hardwon.model import (
     Step,
     Trajectory,
 )
+from hardwon.once import done_again
 from hardwon.upkeep import batches
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Recording(Core):
         """Keeps all of the records or, when one is refused, none. One transaction."""
         return [record.id for record in self.keep_many(records)]
 
+    @done_again
     def keep(self, record: R) -> R:
         """As `add`, and returns the record as it was kept: with its defaults, without its secrets."""
         prepared = self._prepare(_recordable(record), self._head())
@@ -73,7 +75,11 @@ class Recording(Core):
 
     def keep_many(self, records: Iterable[R]) -> list[R]:
         """As `add_many`, and returns the records as they were kept."""
-        given = intake.items("records", records)  # all of them first: no code of the caller's runs while others wait
+        # All of them first: no code of the caller's runs while others wait.
+        return self._keep_all(intake.items("records", records))
+
+    @done_again
+    def _keep_all(self, given: list[R]) -> list[R]:
         kept: list[R] = []
         head = self._head()
         ready = given
@@ -161,6 +167,7 @@ class Recording(Core):
             raise InvalidInputError.one("restate", True, f"false: {NO_LLM}")
         return self._prepare(facts.restated(fact, llm))
 
+    @done_again
     def _keep_or_repeat(self, given: Sequence[Fact]) -> list[Fact]:
         from hardwon import facts
 
@@ -272,7 +279,7 @@ class Recording(Core):
 
     def _made(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self._clock()
-        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self.location)
+        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self._place.path)
         recalled = _recalled(envelope.get("recalled"))
         return kind.model_validate({**own, "id": new_id(at), "metadata": metadata, "recalled": recalled})
 

@@ -167,15 +167,17 @@ class _Listing(NamedTuple):
 
 class Checkout:
     """A work tree. `folder` is where whoever opened the memory is: paths in texts may start there. `memory_file` is the memory
-    itself, and `memory_folder` a folder that is the memory's own."""
+    itself where it is a file, and `memory_folder` a folder that is the memory's own."""
 
-    def __init__(self, repository: Repository, folder: Path, memory_file: Path, memory_folder: Path | None = None) -> None:
+    def __init__(
+        self, repository: Repository, folder: Path, memory_file: Path | None, memory_folder: Path | None = None
+    ) -> None:
         self.repository = repository
         self._root = str(repository.root)
         self._prefix = f"{self._root}/"
         self._real_root = os.path.realpath(self._root)
         self._below = folder.relative_to(repository.root).as_posix() if folder.is_relative_to(repository.root) else "."
-        self._memory_file = str(memory_file)
+        self._memory_file = memory_file
         # A checkout may be the memory's folder itself; then all of it is looked at.
         inside = memory_folder and memory_folder != Path(self._real_root) and memory_folder.is_relative_to(self._real_root)
         self._of_memory = f"{memory_folder.relative_to(self._real_root)}/" if memory_folder and inside else "\0"
@@ -347,12 +349,12 @@ def _leads_to_secrets(full: str, prefix: str, real_root: str, _inode: int, _chan
     return holds_secrets(full.removeprefix(prefix)) or holds_secrets(os.path.realpath(full).removeprefix(f"{real_root}/"))
 
 
-def identities_of(memory_file: str) -> list[tuple[int, int]]:
+def identities_of(memory_file: Path | None) -> list[tuple[int, int]]:
     """Device and inode of the files that a memory consists of: a link under another name is the same file."""
     found = []
-    for suffix in ("", "-wal", "-shm", "-journal"):
+    for suffix in ("", "-wal", "-shm", "-journal") if memory_file else ():
         with suppress(OSError):
-            status = Path(memory_file + suffix).stat()
+            status = Path(f"{memory_file}{suffix}").stat()
             found.append((status.st_dev, status.st_ino))
     return found
 

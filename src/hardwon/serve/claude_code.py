@@ -93,7 +93,7 @@ def _opened(chosen: Chosen) -> Memory:
 
 
 def _is_there(chosen: Chosen) -> bool:
-    return Memory.place_of(chosen.memory).exists()
+    return Memory.exists(chosen.memory)
 
 
 def _told(event: Event, said: Answer) -> Answer:

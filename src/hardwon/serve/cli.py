@@ -75,7 +75,8 @@ def _options(
         str | None,
         typer.Option(
             metavar="PATH",
-            help=f"The memory: a folder or a .db file; also {VARIABLES['memory']}.",
+            help=f"The memory: a folder, a .db file or postgresql://user@host/database; also {VARIABLES['memory']}. A "
+            "password in an address shows in lists of processes: PGPASSWORD, ~/.pgpass or ?service=NAME keeps it out.",
             show_default="as hardwon config says: the nearest .hardwon, else the user's own",
         ),
     ] = None,

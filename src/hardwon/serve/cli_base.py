@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, N
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from hardwon.errors import HardwonError, MissingExtraError
+from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.model import Record
 from hardwon.serve.settings import Settings
 from hardwon.serve.terminal import Line, Look, shown, visible
+from hardwon.store.place import without_password
 
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder
@@ -293,7 +294,7 @@ class Chosen:
         if dry_run:
             with self.open(to_read=True) as memory:
                 return work(memory, True)
-        if not Memory.place_of(self.memory).exists():
+        if not Memory.exists(self.memory):
             from tempfile import TemporaryDirectory
 
             project = self.project or Memory.project_of(self.memory)
@@ -319,6 +320,20 @@ def _is_memory(location: str) -> bool:
 def chosen(ctx: typer.Context) -> Chosen:
     settings = settings_of(ctx)
     return Chosen(settings.memory.value, settings.project.value)
+
+
+def memory_options(ctx: typer.Context) -> list[str]:
+    """The memory and project that something is installed for, where somebody names them. Files of settings it reads itself.
+    Raises where a password would be written down with them."""
+    memory, project = (each.value if each.origin in ("option", "environment") else None for each in list(settings_of(ctx))[:2])
+    if memory and "://" in memory:
+        where = without_password(memory)
+        if where != memory:
+            allowed = "an address without a password, which others would read: PGPASSWORD, ~/.pgpass or ?service=NAME has it"
+            raise InvalidInputError.one("memory", where, allowed)
+    else:
+        where = str(Path(memory).expanduser().absolute()) if memory else ""
+    return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]
 
 
 def author_of(ctx: typer.Context, given: str | None) -> str | None:

@@ -23,6 +23,7 @@ from hardwon.serve.cli_base import (
     write_text,
 )
 from hardwon.serve.terminal import size_text, visible
+from hardwon.store.place import is_url
 
 
 class ExportFormat(StrEnum):
@@ -150,7 +151,7 @@ def restore(
     location = chosen(ctx).memory
     if not Path(file).is_file():
         fail(f"there is no backup at {file}")
-    if chosen(ctx).may_exist():
+    if not is_url(location) and chosen(ctx).may_exist():  # a database is refused, whatever the answer
         require_consent(
             f"Replace the memory {visible(location or 'that is found from here')} by {visible(file)}?", yes, as_json=as_json
         )

@@ -4,7 +4,6 @@ Annotations are not postponed here: typer would have to evaluate each of them tw
 """
 
 import json
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -13,6 +12,7 @@ from hardwon import limits
 from hardwon.errors import ConflictError
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import DATA_SETS, Given, Json, command, counted, write, write_text
+from hardwon.store.place import without_password
 
 FOLDER: Final = "hardwon-demo"
 _SEVERAL: Final = {"fix": "fixes", "trajectory": "trajectories"}
@@ -39,17 +39,18 @@ def demo(
 
     given: Given = ctx.obj
     location = given.memory or FOLDER
+    shown = without_password(location)
+    look = f"hardwon --memory {shown} serve --no-auth"
     with Memory(location, given.project, checkout=False) as memory:
         if memory.stats().total:
-            shown = f"hardwon --memory {location} serve --no-auth"
-            raise ConflictError(f"{location} has records already: name a new folder with --memory, or look at it: {shown}")
+            raise ConflictError(f"{shown} has records already: name a new folder with --memory, or look at it: {look}")
         records = fill(memory, seed)
-        place = str(Path(memory.location))
+        place = memory.location
     if as_json:
         write(json.dumps({"memory": place, "records": records}) + "\n")
     else:
         told = ", ".join(counted(count, kind, _SEVERAL.get(kind, "")) for kind, count in records.items())
-        write_text(f"made {location}: {told}\nto look at it: hardwon --memory {location} serve --no-auth")
+        write_text(f"made {shown}: {told}\nto look at it: {look}")
     if serve:
         from hardwon.serve.cli_serve import serve as serve_it
 

@@ -29,8 +29,8 @@ from hardwon.serve.cli_base import (
     chosen,
     complain,
     inner_command,
+    memory_options,
     new_app,
-    settings_of,
     write,
     write_json,
 )
@@ -107,7 +107,7 @@ def install(
     if into is Target.GIT:
         _refuse(into, local=local, user=user, ask_blocked=ask_blocked, deny_blocked=deny_blocked)
         _refuse(into, make_memory=make_memory, budget=budget != limits.CONTEXT_TOKENS, dry_run=dry_run)
-        _tell(git_hooks.install(git_hooks.folder_of_hooks(_root(), shared=shared), _options(ctx)), as_json)
+        _tell(git_hooks.install(git_hooks.folder_of_hooks(_root(), shared=shared), memory_options(ctx)), as_json)
         return
     _refuse(into, shared=shared)
     if ask_blocked and deny_blocked:
@@ -117,7 +117,7 @@ def install(
     options += ["--budget", str(budget)] if budget != limits.CONTEXT_TOKENS else []
     scope, root = _scope(local, user), _root()
     path = claude_code.settings_file(scope, root)
-    command = claude_code.command_for(scope, root, _options(ctx), options)
+    command = claude_code.command_for(scope, root, memory_options(ctx), options)
     if dry_run:
         write(claude_code.planned(path, command))
         return
@@ -193,7 +193,7 @@ def _answer(ctx: typer.Context, manner: "Manner") -> None:
 def _publish(ctx: typer.Context) -> None:
     root = repository_root(Path.cwd())
     memory, project = astuple(chosen(ctx))
-    if root is None or Repository(root).is_rebasing or not Memory.place_of(memory).exists():
+    if root is None or Repository(root).is_rebasing or not Memory.exists(memory):
         return
     commit = last_commit(root)
     if commit is None:
@@ -203,15 +203,6 @@ def _publish(ctx: typer.Context) -> None:
     if published:
         records = "1 record" if len(published) == 1 else f"{len(published)} records"
         write(f"hardwon: {records} published: their tests pass at {commit.id[:12]}\n")
-
-
-def _options(ctx: typer.Context) -> list[str]:
-    """The memory and project that a hook is installed for, where somebody names them. Files of settings it reads itself."""
-    memory, project = (each.value if each.origin in ("option", "environment") else None for each in list(settings_of(ctx))[:2])
-    return [
-        *(["--memory", memory if "://" in memory else str(Path(memory).expanduser().absolute())] if memory else []),
-        *(["--project", project] if project else []),
-    ]
 
 
 def _root() -> Path:
@@ -273,8 +264,9 @@ def _tell_claude_code(paths: Sequence[Path], as_json: bool) -> None:
 
 
 def _note_on_memory(ctx: typer.Context, make_memory: bool) -> None:
-    place = Memory.place_of(chosen(ctx).memory)
-    if not make_memory and not place.exists():
+    memory = chosen(ctx).memory
+    if not make_memory and not Memory.exists(memory):
+        place = Memory.place_of(memory)
         complain(f"there is no memory at {place} yet: until there is one, nothing is recorded (or install with --make-memory)")
 
 

@@ -10,6 +10,7 @@ import typer
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import RECORDING, Chosen, Json, chosen, command, write_json, write_text
 from hardwon.serve.cli_care import quoted
+from hardwon.store.place import without_password
 
 _FOLDER: Final = ".hardwon"  # in which every command looks for the memory of the folder it is called in
 
@@ -18,8 +19,8 @@ _FOLDER: Final = ".hardwon"  # in which every command looks for the memory of th
     RECORDING,
     "hardwon init",
     "hardwon --memory agent_brain init --tree",
-    answers="JSON: `location` (the file of the memory), `project`, `created` (false: it was there before), `tree` (the folder "
-    "of its files, or null).",
+    answers="JSON: `location` (the file of the memory, or its database), `project`, `created` (false: it was there before), "
+    "`tree` (the folder of its files, or null).",
     more="Every command finds `.hardwon` from the folder it is in, and from all folders below.",
 )
 def init(
@@ -48,7 +49,7 @@ def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
     if folder and new_folder:
         folder.mkdir(mode=0o700)
     try:
-        created = not Memory.place_of(named.memory).exists()
+        created = not Memory.exists(named.memory)
         with Memory(named.memory, named.project) as memory:
             yield memory, created
     except BaseException:
@@ -59,7 +60,7 @@ def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
 
 
 def _told(memory: Memory, named: Chosen, root: str | None, created: bool) -> str:
-    options = f" --memory {quoted(named.memory)}" if named.memory else ""
+    options = f" --memory {quoted(without_password(named.memory))}" if named.memory else ""
     options += f" --project {quoted(named.project)}" if named.project else ""
     lines = [f"{'a new memory' if created else 'the memory is here already'}: {memory.location}, project {memory.project}"]
     if root:

@@ -22,8 +22,8 @@ from hardwon.serve.cli_base import (
     complain,
     epilog_of,
     inner_command,
+    memory_options,
     new_app,
-    settings_of,
     write_json,
     write_text,
 )
@@ -71,7 +71,8 @@ add_app(
     `hardwon mcp install CLIENT` prints what a client needs to start it, with the `--memory`, `--project` and options that
     stand before `install`. With `--write` it goes into the client's file: other entries stay, a file that is not plain JSON
     is left alone, and the file is replaced whole or not at all. The file is the project's where the client has one there;
-    `--user` means the user's own. Codex keeps TOML, which is printed and never written.""",
+    `--user` means the user's own. Codex keeps TOML, which is printed and never written. The address of a database is refused
+    with a password in it: `PGPASSWORD`, a password file (`~/.pgpass`) or a service keeps that out of the client's file.""",
 )
 
 
@@ -110,12 +111,13 @@ def _options(author: str | None, scope: str, btb: bool) -> list[str]:
 def install(
     ctx: typer.Context, client: Which, save: Write = False, user: User = False, name: Name = "hardwon", as_json: Json = False
 ) -> None:
-    """Print what a client needs to start this memory, or write it into the client's file."""
+    """Print what a client needs to start this memory, or write it into the client's file. No password of a database goes
+    there: PGPASSWORD, a password file or a service has it."""
     if not name.strip() or not name.isprintable():
         raise InvalidInputError.one("name", name, "a text on one line")
     known = mcp_clients.CLIENTS[client]
     path = known.file(user, Path.home(), Path.cwd())
-    command = [*_program(shared=not user and known.project is not None), *_memory(ctx), "mcp", *ctx.meta.get("mcp", [])]
+    command = [*_program(shared=not user and known.project is not None), *memory_options(ctx), "mcp", *ctx.meta.get("mcp", [])]
     changed = save and mcp_clients.write(known, path, name, command)
     if as_json:
         told = {"client": str(client), "file": str(path), "command": command, "written": changed}
@@ -149,10 +151,3 @@ def _program(*, shared: bool) -> list[str]:
         return ["hardwon"]
     beside = Path(sys.executable).with_name("hardwon")
     return [str(beside)] if beside.is_file() else [sys.executable, "-m", "hardwon.serve.cli"]
-
-
-def _memory(ctx: typer.Context) -> list[str]:
-    """The memory and project that it is installed for, where somebody names them. Files of settings it reads itself."""
-    memory, project = (each.value if each.origin in ("option", "environment") else None for each in list(settings_of(ctx))[:2])
-    where = memory if not memory or "://" in memory else str(Path(memory).expanduser().absolute())
-    return [*(["--memory", where] if where else []), *(["--project", project] if project else [])]

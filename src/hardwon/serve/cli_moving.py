@@ -8,7 +8,20 @@ import typer
 from hardwon.doors.adoption import StoreKind
 from hardwon.memory import Memory
 from hardwon.reports import Merged
-from hardwon.serve.cli_base import DATA_SETS, FAILED, Json, chosen, command, counted, fail, progress, write_json, write_text
+from hardwon.serve.cli_base import (
+    DATA_SETS,
+    FAILED,
+    Chosen,
+    Json,
+    chosen,
+    command,
+    complain,
+    counted,
+    fail,
+    progress,
+    write_json,
+    write_text,
+)
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")]
 
@@ -17,32 +30,54 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen a
     DATA_SETS,
     "hardwon --memory agent_brain merge copy.db",
     "hardwon --project website merge copy.db --json",
-    answers="""`other` (the file that was merged), `added`, `present`, `conflicting` (ids that both keep with different
-    content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were forgotten
-    there, and are gone here now), `pending` (a reader still needs the old log: their bytes go with the next write after
-    it).""",
+    "hardwon --memory agent_brain merge copy.db --check",
+    answers="""`other` (the file that was merged, or the database), `added`, `present`, `conflicting` (ids that both keep with
+    different content), `forgotten` (records that were forgotten here, and stay so), `events`, `erased` (records that were
+    forgotten there, and are gone here now), `pending` (a reader still needs the old log: their bytes go with the next write
+    after it), `not_well` (with `--check`: what doctor found wrong with this memory or the other, in words; null without).""",
     more="""Of one project: the one that `--project` names, else `default`. Records come with their statuses and everything
     that happened to them; merging twice, or the other way round, gives the same memory. Where both keep an id with
     different content, each keeps its own: that is told, and gives exit code 1. Nothing is added to the other memory; one of
-    an older version is brought up to date. A backup stays what its checksum says.""",
+    an older version is brought up to date. A backup stays what its checksum says.
+
+    Either of the two may be a database: `hardwon --memory URL merge brain.db` brings a file into it, and
+    `hardwon --memory brain.db merge URL` copies a project of it into a file. A merge goes batch by batch; one that was
+    interrupted goes on when it is done again. `--check` then runs doctor on both, and gives exit code 1 where one of
+    them is not well.""",
 )
 def merge(
     ctx: typer.Context,
-    other: Annotated[str, typer.Argument(help="Another memory: a folder or a .db file, a backup for instance.")],
+    other: Annotated[str, typer.Argument(help="Another memory: a folder, a .db file, a backup for instance, or a database.")],
+    check: Annotated[bool, typer.Option("--check", help="Then run doctor on both memories.")] = False,
     as_json: Json = False,
 ) -> None:
     """Bring in what another memory knows: records, statuses, and what was forgotten there."""
-    file = Memory.place_of(other)
-    if not file.exists():  # told before a memory is made for it
-        fail(f"there is no memory at {other}: name the folder or the .db file of another one")
+    if not Memory.exists(other):  # told before a memory is made for it
+        fail(f"there is no memory at {other}: name the folder, the .db file or the database of another one")
     with progress("merging") as told:
         project, done = chosen(ctx).fill(lambda memory, _: (memory.project, memory.merge(other, progress=told)), _brings)
+    wrong = _not_well(chosen(ctx), Chosen(other, project)) if check else None
     if as_json:
-        write_json({"other": str(file), **asdict(done)})
+        write_json({"other": Memory.place_of(other), **asdict(done), "not_well": wrong})
     else:
         write_text(_merged_text(done, project))
-    if done.conflicting:
+        if wrong == []:
+            write_text("both memories are well")
+        for said in wrong or ():
+            complain(said)
+    if done.conflicting or wrong:
         raise typer.Exit(FAILED)
+
+
+def _not_well(this: Chosen, other: Chosen) -> list[str]:
+    """What doctor finds wrong, on each side. Where nothing was brought, no memory was made, and there is none to check."""
+    wrong: list[str] = []
+    for side, place in (("this memory", this), ("the other memory", other)):
+        if Memory.exists(place.memory):
+            with place.open(to_read=True) as memory:
+                found = memory.doctor().findings
+            wrong += [f"{side} is not well: {each.check}: {each.detail}" for each in found if not each.ok]
+    return wrong
 
 
 def _brings(named: tuple[str, Merged]) -> bool:

@@ -71,6 +71,6 @@ def _made(memory: Memory, time_range: str) -> "Report":
     from hardwon.serve.web import report as web
     from hardwon.serve.web.pages import Ask
 
-    place, reader = memory.location, Caller("report", "read")
-    with closing(Gate(lambda name: Memory(place, name, checkout=False), None, open_to=reader)) as gate:
+    reader = Caller("report", "read")
+    with closing(Gate(memory.in_project, None, open_to=reader)) as gate:
         return web.report(Ask(gate, reader, memory.project), time_range)

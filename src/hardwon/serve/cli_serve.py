@@ -5,8 +5,10 @@ Annotations are not postponed here: typer would have to evaluate each of them tw
 
 import json
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
 import typer
@@ -16,6 +18,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.govern.access import Caller
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import SERVING, Json, chosen, command, complain, require_packages, write
+from hardwon.store.place import is_url
 
 ANYBODY: Final = Caller("anonymous", "admin")
 """Who everybody is where no token is asked for."""
@@ -71,20 +74,23 @@ def serve(
     certificate = rest_server.Certificate(tls_cert, tls_key) if tls_cert and tls_key else None
     _check_reach(host, is_loopback(host), certificate is not None, no_auth=no_auth, plain_http=plain_http)
     location, project = chosen(ctx).memory, chosen(ctx).project
-    with Memory(location, project, checkout=False) as memory, closing(rest_server.bound(host, port)) as listening:
-        place = memory.location
+    with (
+        Memory(location, project, checkout=False) as memory,
+        closing(rest_server.bound(host, port)) as listening,
+        _spool(memory.location) as spool,
+    ):
         settings = Settings(
             host,
             listening.getsockname()[1],
             memory.project,
-            Path(place).parent,
+            spool,
             certificate is not None,
             tuple(allow_host or ()),
             tuple(allow_origin or ()),
             btb,
         )
         gate = Gate(
-            lambda name: Memory(place, name, checkout=False),
+            memory.in_project,
             memory.tokens,
             open_to=ANYBODY if no_auth else None,
             requests_per_s=rate,
@@ -100,6 +106,16 @@ def serve(
                 write(json.dumps({"url": settings.url}) + "\n")
 
         rest_server.run(rest_server.server_of(build_app(gate, settings), certificate, ready), listening)
+
+
+@contextmanager
+def _spool(location: str) -> Iterator[Path]:
+    """A folder for what is on its way: beside the memory's file, and of a database one of our own."""
+    if not is_url(location):
+        yield Path(location).parent
+        return
+    with TemporaryDirectory(prefix="hardwon-serving-") as folder:
+        yield Path(folder)
 
 
 def _check_reach(host: str, loopback: bool, tls: bool, *, no_auth: bool, plain_http: bool) -> None:

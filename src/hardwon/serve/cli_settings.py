@@ -1,7 +1,6 @@
 """`hardwon config`: the settings, and where each comes from."""
 
-import re
-from typing import Any, Final
+from typing import Any
 
 import typer
 
@@ -11,9 +10,7 @@ from hardwon.model import Source
 from hardwon.serve.cli_base import CARE, Json, command, settings_of, write_json, write_lines
 from hardwon.serve.settings import Setting, Settings
 from hardwon.serve.terminal import QUIET, STRONG, Line, Span, visible
-
-_SECRET: Final = re.compile(r"(?<=://)[^/@]*(?=@)|(?<=\?).*")
-"""Of an address: who logs in with which password, and its options."""
+from hardwon.store.place import is_url, without_password
 
 
 @command(
@@ -21,12 +18,13 @@ _SECRET: Final = re.compile(r"(?<=://)[^/@]*(?=@)|(?<=\?).*")
     "hardwon config",
     "hardwon --memory agent_brain config --json",
     answers="""`settings` (a list of `name`, `value`, `origin` (option, environment, project file, user file or default) and
-    `where`, which option, variable or file; null for a default), `location` (the memory's file), `files` (a list of
-    `origin`, `path` and `exists`), `ignored` (what the project's file may not set here, in words).""",
+    `where`, which option, variable or file; null for a default), `location` (the memory's file, or its database),
+    `files` (a list of `origin`, `path` and `exists`), `ignored` (what the project's file may not set here, in words).""",
     more="""An option counts before the environment (`HARDWON_MEMORY`, `HARDWON_PROJECT`, `HARDWON_AUTHOR`), that before the
     project's file (the nearest `.hardwon/config.toml` upward), that before the user's (`~/.config/hardwon/config.toml`, or
     where the system keeps such files). Both are TOML with the keys `memory`, `project` and `author`; the author is who
-    remember, record and run say it was. In the user's file, `memory` is a path from the root or from a home folder.
+    remember, record and run say it was. In the user's file, `memory` is a path from the root or from a home folder, or the
+    `postgresql://…` of a database.
 
     A project's file comes with a checkout, which may be somebody else's, so it speaks for that checkout alone: it may name
     a memory inside the folder that `.hardwon` lies in (relative to that folder, links followed) and no other, and its
@@ -36,7 +34,7 @@ _SECRET: Final = re.compile(r"(?<=://)[^/@]*(?=@)|(?<=\?).*")
 def config(ctx: typer.Context, as_json: Json = False) -> None:
     """Show every setting, its value, and where that comes from."""
     found = settings_of(ctx)
-    location = str(Memory.place_of(found.memory.value))
+    location = Memory.place_of(found.memory.value)
     values = _in_effect(found, location)
     if as_json:
         settings = [{**each._asdict(), "value": values[each.name]} for each in found]
@@ -45,7 +43,7 @@ def config(ctx: typer.Context, as_json: Json = False) -> None:
     lines: list[Line] = [
         (Span(f"{each.name:<9}", STRONG), Span(visible(values[each.name])), Span(f"  {_told(each)}", QUIET)) for each in found
     ]
-    lines.append((Span("in the file ", QUIET), Span(visible(location))))
+    lines.append((Span("in the database " if is_url(location) else "in the file ", QUIET), Span(visible(location))))
     for file in _files(found):
         there = ", which does not exist" if file["path"] and not file["exists"] else ""
         lines.append((Span(f"{file['origin']}: ", QUIET), Span(visible(str(file["path"] or "none here"))), Span(there, QUIET)))
@@ -59,7 +57,7 @@ def _in_effect(found: Settings, location: str) -> dict[str, str]:
 
 
 def _without_secrets(value: str) -> str:
-    return redact(_SECRET.sub("…", value) if "://" in value else value)[0]
+    return redact(without_password(value))[0]
 
 
 def _files(found: Settings) -> list[dict[str, Any]]:

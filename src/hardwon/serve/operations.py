@@ -56,6 +56,7 @@ from hardwon.reports import (
 from hardwon.serve import arguments as takes
 from hardwon.serve.arguments import Arguments
 from hardwon.stats import Stats
+from hardwon.store.place import is_url
 
 Method = Literal["GET", "POST"]
 Signature = Literal["author", "by"]
@@ -125,9 +126,11 @@ def _audit(memory: Memory, said: takes.OfRecord, _: Caller) -> list[LifeEvent]:
 
 
 def _stats(memory: Memory, _: takes.Nothing, caller: Caller) -> Stats:
-    """Where the file lies is for those who are on its machine."""
+    """Where the file lies, or the database, is for those who are on this machine."""
     found = memory.stats()
-    return found if caller.token_id is None else replace(found, location=Path(found.location).name)
+    if caller.token_id is None:
+        return found
+    return replace(found, location="PostgreSQL" if is_url(found.location) else Path(found.location).name)
 
 
 def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
@@ -349,6 +352,8 @@ HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
         "projects": "is of no project: each surface lists those that the caller reaches",
         "project_of": "tells what a memory of this machine would be asked about",
         "place_of": "tells where a file of this machine would be",
+        "exists": "tells whether a file of this machine is there",
+        "in_project": "opens the caller's own memory once more: callers elsewhere name the project they ask about",
         "restore": "puts a file of this machine in the memory's place while nobody asks it anything",
         "merge": "opens another memory of this machine; import takes in what another exported",
         "make_tree": "makes files beside the memory's own",

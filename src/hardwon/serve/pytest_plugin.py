@@ -24,7 +24,7 @@ _NOT_OURS: Final = frozenset({"site-packages", "dist-packages", "node_modules", 
 
 
 class Recorded(NamedTuple):
-    """What to say in the summary (nothing: ""), the memory's file, and whether it knows of no test that fails."""
+    """What to say in the summary (nothing: ""), the memory's location, and whether it knows of no test that fails."""
 
     line: str
     location: str
@@ -49,8 +49,8 @@ def record(
         settings = Settings.read({"memory": memory, "project": project})
         memory, project = settings.memory.value, settings.project.value
         location = Memory.place_of(memory)
-        if not failed and not location.exists():  # a pass alone makes no memory
-            return Recorded("", str(location), True)
+        if not failed and not Memory.exists(memory):  # a pass alone makes no memory
+            return Recorded("", location, True)
         named = _Names(root, repository_root(Path(folder)) or root)
         with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
             told = _most_telling(failed, named, opened)
@@ -69,7 +69,7 @@ def record(
         f"{_counted(len(done.verified), 'record')} verified" if done.verified else "",
     ]
     said = ", ".join(filter(None, parts))
-    return Recorded(f"hardwon: {said}" if said else "", str(location), all_pass)
+    return Recorded(f"hardwon: {said}" if said else "", location, all_pass)
 
 
 def _most_telling(failed: Mapping[str, Any], named: _Names, memory: Memory) -> list[str]:

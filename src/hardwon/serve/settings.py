@@ -207,7 +207,7 @@ def _memory_of_project(given: str, file: Path) -> str:
 def _lies_in(root: Path, memory: str | None) -> bool:
     """Whether the file of the memory is below the folder, whatever links lead to it."""
     try:
-        return Memory.place_of(memory).resolve().is_relative_to(root.resolve())
+        return Path(Memory.place_of(memory)).resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError, InvalidInputError):
         return False
 

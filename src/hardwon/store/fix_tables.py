@@ -373,7 +373,7 @@ class FixTables:
                 "ORDER BY k.seq DESC LIMIT 1"
             )
             body: str | None = self._run(sql, (same_strategy_key(strategy),)).get
-            self._words[strategy] = _did(body) if body else None
+            self._words[strategy] = did(body) if body else None
         return self._words[strategy]
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -506,7 +506,7 @@ def add_to(sums: dict[tuple[str, str, str], list[int]], place: tuple[str, str, s
     sums[place] = list(figures) if known is None else [one + other for one, other in zip(known, figures, strict=True)]
 
 
-def _did(body: str) -> tuple[list[str], str] | None:
+def did(body: str) -> tuple[list[str], str] | None:
     """What a fix did, as far as its strategy tells it from others. None where it cannot be read."""
     try:
         said = json.loads(plain_body(body))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,26 +13,71 @@ FOLDER_NAME: Final = ".hardwon"
 FILE_NAME: Final = "memory.db"
 FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
 DEFAULT_PROJECT: Final = "default"
-_ALLOWED: Final = "a folder, a file whose name ends in .db, or nothing"
+_ALLOWED: Final = "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"
+_URL: Final = re.compile(r"postgres(?:ql)?://")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
+_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*)(?::[0-9]*)?(?:/.*)?")
+_UNCLEAR: Final = "…"
 
 
 class Place(NamedTuple):
-    path: Path
+    """A file of this machine, or a database by its url: of `path` and `url`, one is there."""
+
+    path: Path | None
     project: str
+    url: str | None = None
+
+    @property
+    def location(self) -> str:
+        """As an open memory tells it: without the password."""
+        return str(self.path) if self.url is None else without_password(self.url)
+
+
+def is_url(location: object) -> bool:
+    """Whether a database is meant, and no file."""
+    return isinstance(location, str) and _URL.match(location) is not None
+
+
+def without_password(location: str) -> str:
+    """A location as it may be shown. An address that cannot be told apart from its password is not shown at all."""
+    scheme = _SCHEME.match(location)
+    if not scheme:
+        return location
+    head, mark, options = location.partition("?")
+    found = _ADDRESS.fullmatch(head)
+    clear = found and all(_HOST.fullmatch(host) for host in found["rest"].split(",")) and "@" not in options
+    if not found or not clear:
+        return f"{scheme[0]}{_UNCLEAR}"
+    shown = "&".join(option for option in options.split("&") if not _is_secret(option))
+    user = f"{found['user']}@" if found["user"] else ""
+    return f"{scheme[0]}{user}{found['rest']}{mark if shown else ''}{shown}"
+
+
+def _is_secret(option: str) -> bool:
+    from urllib.parse import unquote  # only databases have addresses
+
+    name = unquote(option.partition("=")[0]).lower()
+    return "password" in name or "secret" in name
 
 
 def find(location: str | Path | None, start: Path) -> Place:
-    """A folder keeps its memory in memory.db, one of fix history in ai_memory.db. Nothing said: the nearest .hardwon folder
-    upward, else the user's data folder, and the project is named after the git checkout we are in."""
+    """A folder keeps its memory in memory.db, one of fix history in ai_memory.db; a url is that of a database. Nothing said:
+    the nearest .hardwon folder upward, else the user's data folder, and the project is named after the git checkout we are
+    in."""
     if location is None:
         return _discover(start)
     if not isinstance(location, str | Path):
         raise InvalidInputError.one("location", location, _ALLOWED)
     text = str(location)
+    if is_url(text):
+        return _database(text)
+    if text.lower().startswith(("postgresql:/", "postgres:/")):  # a Path makes one slash of two
+        raise InvalidInputError.one(
+            "location", "postgresql:/…", "the url of a database as text, in small letters: postgresql://…"
+        )
     if not text.strip() or "\0" in text or text == ":memory:":
         raise InvalidInputError.one("location", location, _ALLOWED)
-    if text.startswith(("postgresql://", "postgres://")):
-        raise InvalidInputError.one("location", "postgresql://…", f"{_ALLOWED} (this version keeps memories in SQLite)")
     try:
         text.encode()
         path = start / Path(text).expanduser()
@@ -40,6 +86,16 @@ def find(location: str | Path | None, start: Path) -> Place:
     except (UnicodeEncodeError, RuntimeError, OSError) as error:
         raise InvalidInputError.one("location", location, f"{_ALLOWED} ({error})") from None
     return Place(path, DEFAULT_PROJECT)
+
+
+def _database(url: str) -> Place:
+    shown = without_password(url)
+    if not url.isprintable() or " " in url:
+        raise InvalidInputError.one("location", shown, "an address on one line, other characters written as %20 and the like")
+    if shown.endswith(_UNCLEAR):
+        allowed = "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is %2F, : is %3A and ? is %3F"
+        raise InvalidInputError.one("location", shown, allowed)
+    return Place(None, DEFAULT_PROJECT, url)
 
 
 def _file_in(folder: Path) -> Path:

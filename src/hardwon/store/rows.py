@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.fix_rows import entry_of, shortened, summary_of
 from hardwon.learn.lessons import has_keys, keys_of, lessons_of, tidied_key
-from hardwon.model import MODEL_OF_KIND, AnyRecord, Cleaned, Decision, Episode, Experience, Fix, Record, Validation
+from hardwon.model import MODEL_OF_KIND, AnyRecord, Cleaned, Decision, Episode, Event, Experience, Fix, Record, Validation
 from hardwon.recall.searchable import searchable_text
 from hardwon.recall.terms import index_text
 from hardwon.store.contract import Row, Stored
@@ -103,6 +104,26 @@ def sound_body(stored: Stored | Row) -> str:
     if digest_of(body.encode()) != stored.digest:
         raise _damaged(stored)
     return body
+
+
+def is_whole(body: str, digest: bytes) -> bool:
+    """Whether a body, packed or not, is what was written."""
+    try:
+        return digest_of(plain_body(body).encode()) == digest
+    except (ValueError, KeyError):
+        return False
+
+
+def untrue_events(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Of rows of events (id, record_id, kind, at_us, body), the ids of those whose columns say something else than the body."""
+    for event_id, record_id, kind, at_us, body in rows:
+        try:
+            event = Event.model_validate_json(body)
+        except InvalidInputError:
+            yield event_id
+            continue
+        if (event.id, event.record_id, event.kind, event.at_us) != (event_id, record_id, kind, at_us):
+            yield event_id
 
 
 def restored(stored: Stored) -> Stored | None:

@@ -7,10 +7,9 @@ from typing import Final
 
 import apsw
 
-from hardwon.errors import InvalidInputError
-from hardwon.model import Event
 from hardwon.store.contract import Finding
 from hardwon.store.migrations import SCHEMA_VERSION
+from hardwon.store.rows import untrue_events
 from hardwon.store.sqlite_file import check_whole_file, expected_schema, schema_of
 
 WAL_FIXED_IN: Final = (3, 51, 3)
@@ -51,16 +50,5 @@ def check_contents(connection: apsw.Connection) -> Iterator[Finding]:
         yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
         misfits = connection.execute(_MISFITS).get
         yield Finding("vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for")
-        wrong = list(_untrue_events(connection))
+        wrong = list(untrue_events(connection.execute("SELECT id, record_id, kind, at_us, body FROM event")))
         yield Finding("events", not wrong, f"{len(wrong)} that do not say what their columns say")
-
-
-def _untrue_events(connection: apsw.Connection) -> Iterator[str]:
-    for event_id, record_id, kind, at_us, body in connection.execute("SELECT id, record_id, kind, at_us, body FROM event"):
-        try:
-            event = Event.model_validate_json(body)
-        except InvalidInputError:
-            yield event_id
-            continue
-        if (event.id, event.record_id, event.kind, event.at_us) != (event_id, record_id, kind, at_us):
-            yield event_id

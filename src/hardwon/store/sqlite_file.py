@@ -30,7 +30,6 @@ from hardwon.store import files
 from hardwon.store.contract import Progress, Stored
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
-from hardwon.store.packing import plain_body
 from hardwon.store.rows import digest_of, original_of
 from hardwon.store.sqlite_sql import SQLITE, SqliteSession
 from hardwon.store.tallies import recount
@@ -210,18 +209,11 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
         found = [line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
         if not found:
             for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record"):
-                if not _is_sound(body, digest):
+                if not is_whole(body, digest):
                     found.append(f"record {record_id} is not what was written")
     except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.SQLError, UnicodeDecodeError) as error:
         found = [str(error)]
     return found
-
-
-def _is_sound(body: str, digest: bytes) -> bool:
-    try:
-        return digest_of(plain_body(body).encode()) == digest
-    except (ValueError, KeyError):
-        return False
 
 
 # --- schema -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
@@ -256,6 +256,15 @@ class PostgresSession(Session):
 
     each = stream  # as shared statements call it
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is run in the block is sent without waiting for each answer, and answered when the block ends."""
+        try:
+            with self._connection.pipeline():
+                yield
+        except psycopg.Error as error:
+            raise self._failed(error) from self._address.cause(error)
+
     def become(self, role: str | None) -> None:
         """Goes on in the name of another role until the end of the transaction; None: in that of the user of the URL."""
         self._execute(_as_role(role))
@@ -430,6 +439,18 @@ class Link:
     def snapshot(self, role: str | None) -> AbstractContextManager[PostgresSession]:
         """All statements see the same instant."""
         return _Transaction(self, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", role)
+
+    def scratch(self, role: str | None) -> AbstractContextManager[PostgresSession]:
+        """As a snapshot, with temporary tables of its own, of which nothing is kept."""
+        return _Transaction(self, "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE", role)
+
+    def maintain(self, role: str, statement: str) -> None:
+        """Runs a statement that cannot be part of a transaction, such as VACUUM."""
+        session = self._begun(f"SET ROLE {quoted(role)}", is_writing=False)
+        try:
+            session.run(statement)
+        finally:
+            session.close()  # with its role
 
     def writing(self, role: str | None, lock: int, alone: bool) -> AbstractContextManager[PostgresSession]:
         """A write that is kept when the block ends without an error. Where `alone`, nobody else writes under the same lock

@@ -36,7 +36,7 @@ from hardwon.store.postgres.tokens import TokenTable
 from hardwon.store.postgres.words import POSTGRES, as_queries
 from hardwon.store.postgres.writer import TEXTS_COUNTED, WORDS_COUNTED, PostgresWriter, as_numbers
 from hardwon.store.reading import SqlStore
-from hardwon.store.rows import is_sound
+from hardwon.store.rows import is_whole, untrue_events
 from hardwon.store.vectors import COSINE_MIN
 from hardwon.store.writing import ROW, ROW_FIELDS
 
@@ -291,7 +291,7 @@ class PostgresStore(SqlStore):
                 for record_id, body, digest in session.stream(
                     "SELECT id, body, digest FROM record WHERE project_id = ?1", (project,)
                 )
-                if not is_sound(body, digest)
+                if not is_whole(body, digest)
             ]
             yield Finding("integrity", not damaged, "; ".join(damaged[:5]) or "every record is what was written")
             strays = sum((session.first(sql, (project,)) or (0,))[0] for sql in _STRAYS)

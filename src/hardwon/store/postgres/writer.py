@@ -11,24 +11,23 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from hardwon import limits
-from hardwon.errors import DamagedError, ForbiddenError
+from hardwon.errors import ForbiddenError
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened, strategy_text
-from hardwon.learn.lessons import Taught, lessons_of
+from hardwon.learn.lessons import Taught
 from hardwon.model import SOLVED_FROM, Event
 from hardwon.store import tallies
-from hardwon.store.contract import Appended, Row, Stored
+from hardwon.store.contract import Appended, Request, Row
 from hardwon.store.fix_tables import did
 from hardwon.store.packing import is_packed
-from hardwon.store.phrases import STORED
 from hardwon.store.postgres.link import PostgresSession
-from hardwon.store.postgres.schema import GOVERNOR, ORDINARY_EVENTS, SCHEMA, WRITER
+from hardwon.store.postgres.schema import GOVERNOR, ORDINARY_EVENTS, SCHEMA
 from hardwon.store.postgres.words import POSTGRES, as_vector, mark_of
 from hardwon.store.rows import original_of
-from hardwon.store.writing import SqlWriter
+from hardwon.store.writing import SqlWriter, taught_by
 
 _RECORD: Final = {
     "project_id": "text",
@@ -75,31 +74,20 @@ def _insert_record() -> str:
 _INSERT_RECORD: Final = _insert_record()
 
 
-class _Kept(NamedTuple):
-    """A record as what is derived from it needs it."""
-
-    seq: int
-    taught: Taught
-    terms: str
-
-
 class PostgresWriter(SqlWriter):
     """The statements of one transaction."""
 
-    def __init__(self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None, alone: bool) -> None:
+    def __init__(self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None) -> None:
+        """`roles` are those of the project that the URL's user may act as, by what they may do; `extension` is where pgvector is."""
         super().__init__(session, POSTGRES)
         self._session: PostgresSession = session
+        self.undos = session.undos
         self._project = project
         self._roles = roles
         self._extension = extension
-        self._alone = alone
         self._governs = False
         self._taught: list[Taught] = []
         self._grown = 0
-        self.witness: tuple[str, tuple[str, str]] | None = None
-
-    def on_failure(self, undo: Callable[[], object]) -> None:
-        self._session.on_failure(undo)
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # the only one that this transaction is about
         return GOVERNOR in self._roles
@@ -137,9 +125,9 @@ class PostgresWriter(SqlWriter):
             self._tell_apart(others, result)
         if numbered:
             self._insert_derived(numbered)
-            self._taught += [_taught(row) for _, row in numbered if row.lessons]
+            self._taught += [taught_by(row) for _, row in numbered if row.lessons]
             self._grown += len(numbered)
-            self.witness = _WITNESS_RECORD, (numbered[0][1].project_id, numbered[0][1].id)
+            self._session.witness = _WITNESS_RECORD, (numbered[0][1].project_id, numbered[0][1].id)
         result.added.extend(row.id for _, row in numbered)
         return result
 
@@ -164,7 +152,7 @@ class PostgresWriter(SqlWriter):
 
     def _insert_derived(self, numbered: Sequence[tuple[int, Row]]) -> None:
         project = self._project
-        with self._session.pipeline():
+        with self._session.together():
             texts = [(seq, row.terms, words, as_vector(project, words)) for seq, row in numbered for words in [row.terms.split()]]
             self._session.run(
                 "INSERT INTO record_text (project_id, seq, terms, length, vector) SELECT ?1, u.* FROM "
@@ -208,7 +196,7 @@ class PostgresWriter(SqlWriter):
         """The tallies are what the records of this transaction add up to."""
         taught, self._taught = self._taught, []
         if taught:
-            tallies.add(self._session, POSTGRES, taught)
+            tallies.add(self._session, self._dialect, taught)
 
     # --- events and standing ------------------------------------------------------------------------------------
 
@@ -240,105 +228,67 @@ class PostgresWriter(SqlWriter):
                 added.discard(event.id)
                 kept.append(event)
         if kept:
-            self.witness = _WITNESS_EVENT, (project, kept[0].id)
+            self._session.witness = _WITNESS_EVENT, (project, kept[0].id)
         return kept
 
     def set_standing(
         self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
     ) -> None:
-        kept = self._kept(project, record_id)
-        if kept is None:
-            return
         sql = "SELECT status, validation FROM record WHERE project_id = ?1 AND id = ?2"
         if self._session.first(sql, (project, record_id)) != (status, validation):
             self._govern()
-            self._session.run(
-                "UPDATE record SET status = ?3, validation = ?4 WHERE project_id = ?1 AND id = ?2",
-                (project, record_id, status, validation),
-            )
-        self._session.run(
-            "UPDATE record SET helped = ?3, hindered = ?4 WHERE project_id = ?1 AND id = ?2", (project, record_id, *credited)
-        )
-        if kept.taught.status != status and kept.taught.lessons:
             self._settle()
-            tallies.change_status(self._session, POSTGRES, kept.taught, status)
-
-    def _kept(self, project: str, record_id: str) -> _Kept | None:
-        sql = (
-            f"SELECT r.seq, r.author, r.status, t.terms, {STORED} FROM record r LEFT JOIN record_text t "
-            f"ON {POSTGRES.same_row('t', 'r')} WHERE r.project_id = ?1 AND r.id = ?2"
-        )
-        row = self._session.first(sql, (project, record_id))
-        if row is None:
-            return None
-        seq, author, status, terms, *stored = row
-        record = original_of(Stored(*stored))
-        return _Kept(seq, Taught(project, author, record.at_us, record.id, status, lessons_of(record)), terms or "")
+            super().set_standing(project, record_id, status, validation, credited)
+        else:
+            sql = "UPDATE record SET helped = ?3, hindered = ?4 WHERE project_id = ?1 AND id = ?2"
+            self._session.run(sql, (project, record_id, *credited))
 
     # --- changing and erasing -----------------------------------------------------------------------------------
 
     def rewrite(self, row: Row) -> None:
         self._govern()
-        found = self._session.first("SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (row.project_id, row.id))
-        if found is None:
+        seq = self._seq_of(row.project_id, row.id)
+        if seq is None:
             return
         given = dict(zip(_RECORD, _values(row), strict=True))
         changes = ", ".join(f"{name} = ?{number}::{_RECORD[name]}" for number, name in enumerate(_REWRITTEN, 3))
         self._session.run(
             f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
-            (row.project_id, found[0], *(given[name] for name in _REWRITTEN)),
+            (row.project_id, seq, *(given[name] for name in _REWRITTEN)),
         )
-        self._drop_derived([found[0]])
-        self._insert_derived([(found[0], row)])
+        self._drop_derived(row.project_id, seq)
+        self._insert_derived([(seq, row)])
 
     def replace(self, row: Row) -> None:
         self._govern()
-        self._session.run(
-            "UPDATE record SET body = ?3, digest = ?4 WHERE project_id = ?1 AND id = ?2",
-            (row.project_id, row.id, row.body, row.digest),
-        )
+        seq = self._seq_of(row.project_id, row.id)
+        if seq is None:
+            return
+        sql = "UPDATE record SET body = ?3, digest = ?4 WHERE project_id = ?1 AND seq = ?2"
+        self._session.run(sql, (row.project_id, seq, row.body, row.digest))
         self.rewrite(row)
-        self._session.run(  # its text is another
-            "DELETE FROM record_vector v USING record r WHERE v.project_id = ?1 AND r.project_id = ?1 AND r.seq = v.seq AND r.id = ?2",
-            (row.project_id, row.id),
-        )
+        self._drop_vector(row.project_id, seq)  # its text is another
 
-    def _drop_derived(self, numbers: Sequence[int]) -> None:
-        with self._session.pipeline():
+    def _drop_derived(self, project: str, seq: int) -> None:
+        with self._session.together():
             for table in _SIDE_TABLES:
-                self._session.run(f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ANY (?2)", (self._project, list(numbers)))
+                self._session.run(f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ?2", (project, seq))
+
+    def _drop_vector(self, project: str, seq: int) -> None:
+        self._session.run("DELETE FROM record_vector WHERE project_id = ?1 AND seq = ?2", (project, seq))
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         if not record_ids:
             return 0
         self._govern()
-        ids = list(record_ids)
-        found = self._session.select("SELECT id, seq FROM record WHERE project_id = ?1 AND id = ANY (?2)", (project, ids))
-        numbers = [seq for _, seq in found]
-        gone = [kept for record_id, _ in found if (kept := self._kept_if_readable(project, record_id))]
-        if numbers:
-            self._uncount_terms(numbers)
-            self._drop_derived(numbers)
-            for table in ("record_vector", "record"):
-                self._session.run(f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ANY (?2)", (project, numbers))
-        self._session.run(
-            "DELETE FROM event WHERE project_id = ?1 AND record_id = ANY (?2) AND kind <> 'forgotten'", (project, ids)
-        )
         self._settle()
-        tallies.take_back(self._session, POSTGRES, [kept.taught for kept in gone])
-        self.add_events(project, tombstones)
-        return len(numbers)
-
-    def _kept_if_readable(self, project: str, record_id: str) -> _Kept | None:
-        try:
-            return self._kept(project, record_id)
-        except DamagedError:  # it must still be possible to forget it; doctor finds what it taught, and rebuild corrects it
-            return None
+        self._uncount_terms(list(record_ids))
+        return super().erase(project, record_ids, tombstones)
 
     def recount(self, project: str) -> None:
         self._govern()
         self._settle()
-        tallies.recount(self._session, POSTGRES, project)
+        super().recount(project)
         self._count_terms(afresh=True)
 
     # --- terms --------------------------------------------------------------------------------------------------
@@ -357,7 +307,11 @@ class PostgresWriter(SqlWriter):
 
     def _counted(self) -> tuple[int, int, int]:
         """How many texts are counted, of how many words, up to which number."""
-        return tuple(self.state(self._project, name) for name in (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO))  # type: ignore[return-value]
+        names = (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO)
+        sql = "SELECT name, value FROM state WHERE project_id = ?1 AND name = ANY (?2)"
+        known = dict(self._session.select(sql, (self._project, list(names))))
+        texts, words, counted_to = (int(known.get(name, 0)) for name in names)
+        return texts, words, counted_to
 
     def _count_terms(self, *, afresh: bool = False) -> None:
         if afresh:
@@ -378,26 +332,25 @@ class PostgresWriter(SqlWriter):
         for name, value in ((TEXTS_COUNTED, texts + more), (WORDS_COUNTED, words + longer), (COUNTED_TO, max(last, counted_to))):
             self.set_state(self._project, name, value)
 
-    def _uncount_terms(self, numbers: Sequence[int]) -> None:
+    def _uncount_terms(self, record_ids: Sequence[str]) -> None:
         """Terms that only what is erased had leave no trace."""
-        _, _, counted_to = self._counted()
+        texts, words, counted_to = self._counted()
         sql = (
-            "WITH gone AS (SELECT substr(lexeme, ?3) AS term, count(*) AS times FROM record_text t, unnest(t.vector) "
-            "WHERE t.project_id = ?1 AND t.seq = ANY (?2) GROUP BY 1) "
+            "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.project_id = t.project_id AND r.seq = t.seq "
+            "WHERE r.project_id = ?1 AND r.id = ANY (?2) AND r.seq <= ?3"
         )
-        counted = [seq for seq in numbers if seq <= counted_to]
-        given = (self._project, counted, len(mark_of(self._project)) + 1)
+        gone = self._session.select(sql, (self._project, list(record_ids), counted_to))
+        if not gone:
+            return
         self._session.run(
-            sql + "UPDATE term_count c SET documents = c.documents - gone.times FROM gone WHERE c.project_id = ?1 AND c.term = gone.term",
-            given,
+            "UPDATE term_count c SET documents = c.documents - gone.times FROM (SELECT substr(u.lexeme, ?3) AS term, "
+            "count(*) AS times FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) GROUP BY 1) gone "
+            "WHERE c.project_id = ?1 AND c.term = gone.term",
+            (self._project, [seq for seq, _ in gone], len(mark_of(self._project)) + 1),
         )
         self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
-        (texts, words) = self._session.first(
-            "SELECT count(*), coalesce(sum(length), 0) FROM record_text WHERE project_id = ?1 AND seq = ANY (?2)", given[:2]
-        ) or (0, 0)
-        counted_texts, counted_words, _ = self._counted()
-        self.set_state(self._project, TEXTS_COUNTED, max(0, counted_texts - texts))
-        self.set_state(self._project, WORDS_COUNTED, max(0, counted_words - words))
+        self.set_state(self._project, TEXTS_COUNTED, max(0, texts - len(gone)))
+        self.set_state(self._project, WORDS_COUNTED, max(0, words - sum(length for _, length in gone)))
 
     # --- the rest -----------------------------------------------------------------------------------------------
 
@@ -407,7 +360,7 @@ class PostgresWriter(SqlWriter):
         )
         return int(found[0]) if found else None
 
-    def request(self, project: str, key: bytes) -> Any:
+    def request(self, project: str, key: bytes) -> Request | None:
         # Two that send the same request at once: the second waits here until the first is through.
         self._session.first("SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))", (key, _SAME_REQUEST))
         return super().request(project, key)
@@ -436,7 +389,7 @@ class PostgresWriter(SqlWriter):
             "JOIN record r ON r.project_id = ?1 AND r.id = u.id ORDER BY r.seq "
             f"ON CONFLICT (project_id, seq) DO UPDATE SET vector = excluded.vector{change}"
         )
-        numbers = [as_numbers(blob) if self._extension else None for _, blob in given]
+        numbers = [as_numbers(array("f", blob)) if self._extension else None for _, blob in given]
         self._session.run(sql, (project, [found for found, _ in given], [blob for _, blob in given], numbers))
 
 
@@ -448,14 +401,9 @@ _SAME_REQUEST: Final = 2
 """What advisory locks are about, beside those on whole projects."""
 
 
-def as_numbers(blob: bytes) -> str:
+def as_numbers(vector: Iterable[float]) -> str:
     """A vector as pgvector reads it."""
-    numbers = array("f", blob)
-    return "[" + ",".join(map(repr, numbers)) + "]"
-
-
-def _taught(row: Row) -> Taught:
-    return Taught(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
+    return f"[{','.join(map(repr, map(float, vector)))}]"
 
 
 def _values(row: Row) -> tuple[Any, ...]:

@@ -1,0 +1,190 @@
+"""Where a memory is: files, and databases by their urls, whose passwords nobody gets to see."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from command_line import COMMANDS, at_once, settle
+from hardwon import Memory
+from hardwon.doors.btb import MemoryEngine
+from hardwon.doors.episodes import load_agent_memory
+from hardwon.doors.fixes import AIMemory
+from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError
+from hardwon.store.place import Place, find, is_url, without_password
+
+SECRET = "hunter2hunter2"
+URL = f"postgresql://anna:{SECRET}@127.0.0.1:1/brain?sslmode=require"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def _without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+
+
+# --- urls -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("url", "shown"), [
+    (URL, "postgresql://anna@127.0.0.1:1/brain?sslmode=require"),
+    ("postgres://anna@host/db", "postgres://anna@host/db"),
+    ("postgresql:///db?host=/var/run/postgresql", "postgresql:///db?host=/var/run/postgresql"),
+    ("postgresql://u:p@h1:5432,h2:5433/db", "postgresql://u@h1:5432,h2:5433/db"),
+    ("postgresql://u:p@[::1]:5432/db", "postgresql://u@[::1]:5432/db"),
+    ("postgresql://:p@host", "postgresql://host"),
+    ("postgresql://h/db?user=u&password=p&sslmode=require", "postgresql://h/db?user=u&sslmode=require"),
+    ("postgresql://h/db?pass%77ord=p", "postgresql://h/db"),
+    ("postgresql://h/db?sslpassword=p&service=brain", "postgresql://h/db?service=brain"),
+])  # fmt: skip
+def test_a_database_is_shown_without_its_password(url: str, shown: str, tmp_path: Path) -> None:
+    assert find(url, tmp_path) == Place(None, "default", url)
+    assert Memory.place_of(url) == find(url, tmp_path).location == without_password(url) == shown
+    assert without_password(shown) == shown
+    assert Memory.project_of(url) == "default"
+    assert Memory.exists(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:pa@ss@h/db",
+        "postgresql://u:pa/ss@h/db",
+        "postgresql://u:1?2@h/db",
+        "postgresql://u:pass",
+        "postgres://u@h:x/",
+    ],
+)
+def test_what_cannot_be_told_apart_from_its_password_is_refused_and_not_shown(url: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="location: 'postgres(ql)?://…' is not allowed; .*%40"):
+        find(url, tmp_path)
+    for odd in (f"{URL} ", f"{URL}\0", f"Postgresql{URL[10:]}", Path(URL)):
+        with pytest.raises(InvalidInputError, match="location") as caught:
+            find(odd, tmp_path)
+        assert SECRET not in str(caught.value)
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1), st.sampled_from(["sslmode=require", "", "user=x"]))
+def test_no_password_is_ever_shown(password: str, options: str) -> None:
+    marked = f"{SECRET}{password}{SECRET}"
+    for url in (
+        f"postgresql://u:{quote(marked, safe='')}@h/db?{options}",
+        f"postgresql://h/db?password={quote(marked, safe='')}",
+    ):
+        assert SECRET not in without_password(url)
+        assert without_password(url).startswith(("postgresql://u@h/db", "postgresql://h/db"))
+    assert SECRET not in without_password(f"postgresql://u:{marked}@h/db?{options}")
+
+
+@given(st.text())
+def test_what_is_no_address_is_shown_as_it_is(text: str) -> None:
+    assert without_password(f"/{text}") == f"/{text}"
+    assert not is_url(f"./{text}")
+
+
+def test_files_are_there_or_not(tmp_path: Path) -> None:
+    assert not Memory.exists("brain")
+    assert Memory.place_of("brain") == str(tmp_path / "brain" / "memory.db")
+    with Memory("brain") as memory:
+        assert memory.location == Memory.place_of("brain")
+        assert Memory.exists("brain")
+        with memory.in_project("shop") as other:
+            assert (other.location, other.project) == (memory.location, "shop")
+
+
+# --- what a database has not, and what it needs -------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("_without_psycopg")
+def test_without_the_package_the_command_is_told() -> None:
+    with pytest.raises(MissingExtraError, match=r"^psycopg cannot be imported \(ModuleNotFoundError: .*") as caught:
+        Memory(URL)
+    assert str(caught.value).endswith("; install it with: pip install 'hardwon[postgres]'")
+
+
+@pytest.mark.parametrize("wants", [
+    lambda: Memory.restore("copy.db", URL),
+    lambda: AIMemory(URL),
+    lambda: MemoryEngine(URL),
+    lambda: load_agent_memory(URL),
+    lambda: Memory("brain").export(URL),
+    lambda: Memory("brain").backup(URL),
+])  # fmt: skip
+def test_where_a_file_is_wanted_a_database_is_told_and_none_is_made(wants: Callable[[], object], tmp_path: Path) -> None:
+    with pytest.raises(PlaceError, match="postgresql://anna@127.0.0.1:1/brain.* is a database") as caught:
+        wants()
+    assert SECRET not in str(caught.value)
+    assert not list(tmp_path.glob("postgres*"))
+
+
+# --- the command line ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("_without_psycopg")
+@pytest.mark.parametrize("said", [
+    ("stats",), ("config",), ("config", "--json"), ("doctor",), ("init",), ("demo",), ("serve", "--no-auth"),
+    ("report", "r.html"),
+    ("remember", "it fails", "--outcome", "failure", "--tool", "unknown"), ("recall", "it"), ("backup", "copy.db"),
+    ("mcp",), ("merge", "brain"), ("tokens", "list"), ("hooks", "run", "post-commit"), ("sync", "--make-tree"),
+])  # fmt: skip
+def test_no_command_prints_the_password(said: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory("brain") as memory:
+        memory.remember("port 80 is open", "failure", "unknown")
+    monkeypatch.setenv("HARDWON_MEMORY", URL)
+    for done in (at_once(*said), at_once("--memory", URL, *said), at_once("--memory", "brain", "merge", URL)):
+        assert done.exit_code == 0 or "psycopg cannot be imported" in done.output, done.output
+        assert SECRET not in done.output + str(done.exception)
+    for line in (("--help",), (said[0], "--help")):
+        assert SECRET not in at_once("--memory", URL, *line).output
+
+
+def test_every_command_has_a_help_without_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARDWON_MEMORY", URL)
+    for name in COMMANDS:
+        done = at_once(*name.split(), "--help")
+        assert (done.exit_code, SECRET in done.output) == (0, False), name
+
+
+def test_config_tells_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARDWON_MEMORY", URL)
+    assert "in the database postgresql://anna@127.0.0.1:1/brain?sslmode=require" in at_once("config").output
+
+
+def test_a_backup_is_not_restored_into_a_database() -> None:
+    with Memory("brain") as memory:
+        memory.backup("copy.db")
+    done = at_once("--memory", URL, "restore", "copy.db")
+    assert done.exit_code == 1
+    assert "is a database: pg_dump copies it whole" in done.output
+    assert SECRET not in done.output
+
+
+@pytest.mark.parametrize("said", [
+    ("mcp", "install", "cursor"), ("mcp", "install", "cursor", "--write"), ("mcp", "install", "codex", "--json"),
+    ("hooks", "install"), ("hooks", "install", "claude-code"),
+])  # fmt: skip
+def test_no_password_goes_into_the_file_of_another_program(said: tuple[str, ...], tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    done = at_once("--memory", URL, *said)
+    assert done.exit_code == 1
+    assert "an address without a password" in done.output
+    assert "PGPASSWORD" in done.output
+    assert SECRET not in done.output
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and SECRET in file.read_text(errors="replace")]
+
+
+def test_an_address_without_a_password_is_written_down() -> None:
+    done = at_once("--memory", without_password(URL), "mcp", "install", "cursor", "--write")
+    assert done.exit_code == 0, done.output
+    assert without_password(URL) in Path(".cursor/mcp.json").read_text()
