@@ -12,7 +12,7 @@ from hardwon.fields import from_us, new_id, to_us
 from hardwon.learn.lessons import DAY_US, Lesson, rule_key
 from hardwon.model import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.recall.filters import Filters
-from hardwon.store.contract import Cursor, Row, Store
+from hardwon.store.contract import Cursor, Row, Store, TokenRow
 from hardwon.store.rows import record_of, row_of
 from hardwon.store.sqlite import SqliteStore
 from strategies import at
@@ -67,8 +67,10 @@ class TestStore:
 
     def test_records_with_related_files_page_by_page(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n, files=["x.py", "y.py"] if n % 2 else []) for n in range(9)]
+        with store.write("q") as writer:
+            writer.append([row("Another project.", project="q", files=["x.py"])])
         with store.write("p") as writer:
-            writer.append([*rows, row("Another project.", project="q", files=["x.py"])])
+            writer.append(rows)
             writer.set_standing("p", rows[1].id, "archived", None, (0, 0))
         wanted = sorted(made.id for made in rows if made.files)
         first = store.with_files("p", "", 3)
@@ -102,6 +104,35 @@ class TestStore:
         with store.write("p") as writer:
             writer.append([second])
         assert store.counts("p").records == 1
+
+    def test_a_transaction_that_only_appends_is_like_any_other(self, store: Store) -> None:
+        first, second = row("first"), row("second")
+        with pytest.raises(ZeroDivisionError), store.write("p", alone=False) as writer:
+            writer.append([first])
+            _ = 1 / 0
+        with store.write("p", alone=False) as writer:
+            appended = writer.append([second, second])
+        assert (appended.added, appended.present) == ([second.id], [second.id])
+        assert rows_in(store, "p") == [second]
+
+    def test_whoever_opened_it_may_govern(self, store: Store) -> None:
+        with store.write("p") as writer:
+            assert writer.may_govern("p")
+
+    def test_tokens(self, store: Store) -> None:
+        old = TokenRow("a" * 12, "ann", bytes(32), "read", None, 10, 20, None)
+        new = TokenRow("b" * 12, "bob", bytes(range(32)), "write", '["p"]', 30, None, None)
+        keep = store.tokens()
+        assert (keep.all(), keep.get(old.id)) == ([], None)
+        assert (keep.add(old, 0), keep.add(new, 0)) == (1, 2)
+        assert (keep.all(), keep.get(new.id), keep.get("c" * 12)) == ([old, new], new, None)
+        keep.revoke([old.id], 40)
+        keep.revoke([old.id, "c" * 12], 50)
+        assert keep.get(old.id) == old._replace(revoked_us=40)
+        assert keep.add(new._replace(id="d" * 12), 21) == 2, "what ended before that is dropped"
+        assert keep.get(old.id) is None
+        keep.close()
+        keep.close()
 
     def test_pages_go_back_in_time_and_end(self, store: Store) -> None:
         rows = [row(f"n{n}", n // 2) for n in range(7)]
@@ -176,17 +207,21 @@ class TestStore:
         assert store.marked("other", EVERYTHING, "bob", "archived", 10) == []
 
     def test_the_newest_of_others(self, store: Store) -> None:
-        rows = [row("early", 1), row("late", 9), row("elsewhere", 5, "other")]
+        rows = [row("early", 1), row("late", 9)]
         with store.write("p") as writer:
             writer.append(rows)
+        with store.write("other") as writer:
+            writer.append([row("elsewhere", 5, "other")])
         assert store.newest_of_others("p", "bob", rows[1].at_us + 1) == rows[1].at_us
         assert store.newest_of_others("p", "bob", rows[1].at_us) == rows[0].at_us
         assert store.newest_of_others("p", "ann", rows[1].at_us + 1) == 0
 
     def test_search_matches_any_term_within_the_filters(self, store: Store) -> None:
-        rows = [row("alpha beta", 1, tags=["x"]), row("alpha alpha alpha", 2), row("gamma", 3), row("alpha", 4, "other")]
+        rows = [row("alpha beta", 1, tags=["x"]), row("alpha alpha alpha", 2), row("gamma", 3)]
         with store.write("p") as writer:
             writer.append(rows)
+        with store.write("other") as writer:
+            writer.append([row("alpha", 4, "other")])
         found = store.search("p", ["beta", "alpha"], EVERYTHING, 10)
         assert {stored.id for stored, _ in found} == {rows[0].id, rows[1].id}
         assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
@@ -439,9 +474,10 @@ class TestKnowledge:
 
     def test_facts_are_found_by_their_key(self, store: Store) -> None:
         rows = [row("The pool leaks at night.", number) for number in (3, 1, 2)]
-        other = row("The pool leaks at night.", project="q")
+        with store.write("q") as writer:
+            writer.append([row("The pool leaks at night.", project="q")])
         with store.write("p") as writer:
-            writer.append([*rows, other, row("Something else is said.")])
+            writer.append([*rows, row("Something else is said.")])
             (key,) = rows[0].keys
             assert [found.id for found in writer.facts_with_key("p", key, 10)] == [made.id for made in rows], "as they came"
             assert [found.id for found in writer.facts_with_key("p", key, 2)] == [made.id for made in rows[:2]]
@@ -454,8 +490,11 @@ class TestKnowledge:
         with store.write("p") as writer:
             writer.set_state("p", "n", 3)
             writer.set_state("p", "n", 5)
+        with store.write("q") as writer:
             writer.set_state("q", "n", 7)
-            assert (writer.state("p", "n"), writer.state("q", "n"), writer.state("p", "m")) == (5, 7, 0)
+            assert writer.state("q", "n") == 7
+        with store.write("p") as writer:
+            assert (writer.state("p", "n"), writer.state("p", "m")) == (5, 0)
 
     def test_recount_mends_what_untrue_tallies_finds(self, store: Store) -> None:
         with store.write("p") as writer:
