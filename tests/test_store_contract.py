@@ -1,31 +1,33 @@
-"""What every store must do. A new store joins by one more entry in `STORES`."""
+"""What every store must do. A new store joins by one more entry in `engines.ENGINES`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from engines import ENGINES, a_location
 from hardwon import Decision, Episode, Fact, Metadata
 from hardwon.fields import from_us, new_id, to_us
 from hardwon.learn.lessons import DAY_US, Lesson, rule_key
 from hardwon.model import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.recall.filters import Filters
+from hardwon.store import place
 from hardwon.store.contract import Cursor, Row, Store, TokenRow
+from hardwon.store.opening import open_store
 from hardwon.store.rows import record_of, row_of
-from hardwon.store.sqlite import SqliteStore
 from strategies import at
 
-STORES: dict[str, Callable[[Path], Store]] = {"sqlite": lambda folder: SqliteStore(folder / "memory.db")}
 EVERYTHING = Filters()
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=ENGINES)
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    opened = STORES[request.param](tmp_path)
-    yield opened
-    opened.close()
+    with a_location(request.param, tmp_path) as location:
+        opened = open_store(place.find(location, tmp_path), None)
+        yield opened
+        opened.close()
 
 
 def row(content: str = "A fact.", seconds: int = 0, project: str = "p", **names: list[str]) -> Row:

@@ -63,18 +63,6 @@ class StorageError(HardwonError):
     """Where the memory is kept does not do what it should."""
 
 
-class UnreachableError(StorageError):
-    """The database server cannot be reached, or went away; nothing was changed. The message says what to check."""
-
-
-class InterruptedWriteError(UnreachableError):
-    """The connection was lost during a write, and it is certain that nothing of it was kept: `Memory` does it again."""
-
-
-class UnknownOutcomeError(StorageError):
-    """The connection was lost while a write was being kept, and nobody can tell whether it was."""
-
-
 class BusyError(StorageError):
     """Another process held the write lock for longer than the busy timeout."""
 

@@ -1164,3 +1164,18 @@ CLIENT_CONFIG_BYTES_MAX: Final = 16 * MIB
 
 STDIO_SHUTDOWN_S_MAX: Final = 5.0
 """How long a server that is told to end waits for what it has begun. A write takes milliseconds."""
+
+# --- PostgreSQL: what is counted and compared there ----------------------------------------------------------------
+
+TERMS_COUNTED_EVERY: Final = 20
+"""How many records have each term is counted again when there are a twentieth more of them. A term's worth is a logarithm, which
+moves by 0.05 at most, and whoever counts goes through each record once."""
+
+TERMS_PENDING_KIB: Final = 1_024
+"""New entries of the index of terms that wait to be sorted in. A search goes through them one by one: a MiB takes a millisecond."""
+
+VECTOR_INDEX_DIMENSION_MAX: Final = 2_000
+"""pgvector indexes no longer vectors than that; longer ones are compared one by one."""
+
+VECTORS_COMPARED_MAX: Final = 20_000
+"""Without pgvector, so many vectors are read for one question, the newest first: of 256 numbers 20 MB, a tenth of a second."""

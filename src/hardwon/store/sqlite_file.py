@@ -30,7 +30,7 @@ from hardwon.store import files
 from hardwon.store.contract import Progress, Stored
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
-from hardwon.store.rows import digest_of, original_of
+from hardwon.store.rows import is_whole, original_of
 from hardwon.store.sqlite_sql import SQLITE, SqliteSession
 from hardwon.store.tallies import recount
 

@@ -356,12 +356,9 @@ CREATE POLICY kept ON token TO {KEEPER}, {OWNER} USING (true) WITH CHECK (true);
 """
 )
 
-MIGRATIONS: Final[tuple[str, ...]] = (
-    _TABLES.replace(" TEXT", f" {_TEXT}") + _MATCHING + _VIEWS + _RIGHTS + _POLICIES,
-)
+MIGRATIONS: Final[tuple[str, ...]] = (_TABLES.replace(" TEXT", f" {_TEXT}") + _MATCHING + _VIEWS + _RIGHTS + _POLICIES,)
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
-
 
 
 def with_vectors(extension: str) -> str:

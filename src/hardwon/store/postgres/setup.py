@@ -172,7 +172,10 @@ def newer(version: int) -> NewerFileError:
 
 
 def _refuse_old_server(session: PostgresSession) -> None:
-    number, shown = session.first("SELECT current_setting('server_version_num')::int, current_setting('server_version')") or (0, "")
+    number, shown = session.first("SELECT current_setting('server_version_num')::int, current_setting('server_version')") or (
+        0,
+        "",
+    )
     if number < SERVER_MIN:
         raise PlaceError(f"this is PostgreSQL {shown}: memories need {SERVER_MIN // 10_000} or newer")
 
@@ -187,9 +190,12 @@ def extension_schema(session: PostgresSession) -> str | None:
 
 def has_vectors(session: PostgresSession) -> bool:
     """Whether vectors are indexed here."""
-    return session.first(
-        "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('hardwon.record_vector') AND attname = 'embedding' AND NOT attisdropped"
-    ) is not None
+    return (
+        session.first(
+            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('hardwon.record_vector') AND attname = 'embedding' AND NOT attisdropped"
+        )
+        is not None
+    )
 
 
 def _use_vectors(session: PostgresSession) -> None:
@@ -260,11 +266,14 @@ def _make_member(session: PostgresSession, role: str, member: str) -> None:
 
 
 def _is_direct_member(session: PostgresSession, role: str, member: str) -> bool:
-    return session.first(
-        "SELECT 1 FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid JOIN pg_roles m ON m.oid = a.member "
-        "WHERE g.rolname = ?1 AND m.rolname = ?2",
-        (role, member),
-    ) is not None
+    return (
+        session.first(
+            "SELECT 1 FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid JOIN pg_roles m ON m.oid = a.member "
+            "WHERE g.rolname = ?1 AND m.rolname = ?2",
+            (role, member),
+        )
+        is not None
+    )
 
 
 def _must_exist(session: PostgresSession, user: str) -> None:
@@ -313,4 +322,6 @@ def _distribute(session: PostgresSession) -> None:
     first, *others = PROJECT_TABLES
     session.select(f"SELECT create_distributed_table('{SCHEMA}.{first}', 'project_id', colocate_with => 'none')")
     for table in others:
-        session.select(f"SELECT create_distributed_table('{SCHEMA}.{table}', 'project_id', colocate_with => '{SCHEMA}.{first}')")
+        session.select(
+            f"SELECT create_distributed_table('{SCHEMA}.{table}', 'project_id', colocate_with => '{SCHEMA}.{first}')"
+        )

@@ -71,7 +71,9 @@ class PostgresStore(SqlStore):
         """The roles for a project that the URL's user may act as."""
         known = self._roles.get(project)
         if known is None:
-            sql = f"SELECT level, role FROM {SCHEMA}.granted WHERE project_id = ?1 AND pg_has_role(session_user, role, 'MEMBER')"
+            sql = (
+                f"SELECT level, role FROM {SCHEMA}.granted WHERE project_id = ?1 AND pg_has_role(session_user, role, 'MEMBER')"
+            )
             with self._link.reading(None) as session:
                 known = {str(level): str(role) for level, role in session.select(sql, (project,))}
                 (user,) = session.first("SELECT session_user::text") or ("",)
@@ -127,7 +129,9 @@ class PostgresStore(SqlStore):
                 if rows:
                     break
         scores = bm25.scores(chosen, [found.terms for found in rows], frequencies)
-        scored = sorted(zip(rows, scores, strict=True), key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id), reverse=True)
+        scored = sorted(
+            zip(rows, scores, strict=True), key=lambda pair: (pair[1], pair[0].stored.at_us, pair[0].id), reverse=True
+        )
         return scored[:limit]
 
     def stream(self, project: str) -> Generator[Stored]:
@@ -418,7 +422,13 @@ def _encryption(session: PostgresSession) -> Finding:
         "FROM pg_stat_ssl s JOIN pg_stat_activity a USING (pid) WHERE pid = pg_backend_pid()"
     )
     encrypted, version, local = found or (False, None, False)
-    told = f"TLS ({version})" if encrypted else "none, and none needed on this machine" if local else "none: add sslmode=verify-full"
+    told = (
+        f"TLS ({version})"
+        if encrypted
+        else "none, and none needed on this machine"
+        if local
+        else "none: add sslmode=verify-full"
+    )
     return Finding("encryption", bool(encrypted or local), told)
 
 
@@ -441,7 +451,9 @@ def _isolation(session: PostgresSession, roles: Sequence[str]) -> Finding:
         "SELECT rolname FROM pg_roles WHERE rolname = ANY (?1) AND (rolsuper OR rolbypassrls OR rolcanlogin)", (list(roles),)
     )
     wrong = [str(name) for (name,) in (*open_tables, *mighty)]
-    return Finding("isolation", not wrong, f"not in force for: {', '.join(wrong)}" if wrong else "policies are forced on every table")
+    return Finding(
+        "isolation", not wrong, f"not in force for: {', '.join(wrong)}" if wrong else "policies are forced on every table"
+    )
 
 
 def _untrue_fixes(session: PostgresSession, project: str) -> int:

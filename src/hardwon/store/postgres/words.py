@@ -12,7 +12,6 @@ from typing import Any, Final
 from hardwon.store.sql import Dialect, Session
 
 _WEIGHTS: Final = ("", "C", "B", "A")  # of a term that a text has once, twice, three times, more often
-_IN_CLASS: Final = re.compile(r"[\\\[\]^]")
 
 
 class PostgresDialect(Dialect):
@@ -99,11 +98,13 @@ def _class_at(glob: str, place: int) -> tuple[str | None, int]:
 
 def _range(given: str) -> str:
     if len(given) == 1:
-        return "\\-" if given == "-" else _IN_CLASS.sub(r"\\\g<0>", given)
-    first, _, last = given
-    if first > last:
-        return ""
-    return f"{_IN_CLASS.sub(r'\\\g<0>', first)}-{_IN_CLASS.sub(r'\\\g<0>', last)}"
+        return _in_class(given)
+    first, last = given[0], given[2]
+    return "" if first > last else f"{_in_class(first)}-{_in_class(last)}"
+
+
+def _in_class(sign: str) -> str:
+    return f"\\{sign}" if sign in "\\[]^-" else sign
 
 
 # --- terms ------------------------------------------------------------------------------------------------------
@@ -118,9 +119,7 @@ def mark_of(project: str) -> str:
 def as_vector(project: str, words: Sequence[str]) -> str:
     """What is indexed of a text. Terms have no quotes or backslashes in them: `recall.terms` makes them."""
     mark = mark_of(project)
-    return " ".join(
-        f"'{mark}{term}':1{_WEIGHTS[min(times, len(_WEIGHTS)) - 1]}" for term, times in Counter(words).items()
-    )
+    return " ".join(f"'{mark}{term}':1{_WEIGHTS[min(times, len(_WEIGHTS)) - 1]}" for term, times in Counter(words).items())
 
 
 def as_queries(project: str, terms: Iterable[str]) -> list[str]:

@@ -153,7 +153,9 @@ class PostgresWriter(SqlWriter):
     def _insert_derived(self, numbered: Sequence[tuple[int, Row]]) -> None:
         project = self._project
         with self._session.together():
-            texts = [(seq, row.terms, words, as_vector(project, words)) for seq, row in numbered for words in [row.terms.split()]]
+            texts = [
+                (seq, row.terms, words, as_vector(project, words)) for seq, row in numbered for words in [row.terms.split()]
+            ]
             self._session.run(
                 "INSERT INTO record_text (project_id, seq, terms, length, vector) SELECT ?1, u.* FROM "
                 "unnest(?2::bigint[], ?3::text[], ?4::integer[], ?5::text[]::tsvector[]) AS u",
@@ -329,7 +331,11 @@ class PostgresWriter(SqlWriter):
                 "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
                 (self._project, counted_to, last, len(mark_of(self._project)) + 1),
             )
-        for name, value in ((TEXTS_COUNTED, texts + more), (WORDS_COUNTED, words + longer), (COUNTED_TO, max(last, counted_to))):
+        for name, value in (
+            (TEXTS_COUNTED, texts + more),
+            (WORDS_COUNTED, words + longer),
+            (COUNTED_TO, max(last, counted_to)),
+        ):
             self.set_state(self._project, name, value)
 
     def _uncount_terms(self, record_ids: Sequence[str]) -> None:
@@ -455,7 +461,21 @@ def _fix_values(project: str, seq: int, row: Row) -> tuple[Any, ...]:
     if entry.shown is None:
         return (project, seq, *named, worded, told, False, *[None] * 9)
     _, _, _, _, description, fixer, analysis, commands, applied, verified, *rest = entry.shown
-    return (project, seq, *named, worded, told, True, description, fixer, analysis, commands, bool(applied), bool(verified), *rest)
+    return (
+        project,
+        seq,
+        *named,
+        worded,
+        told,
+        True,
+        description,
+        fixer,
+        analysis,
+        commands,
+        bool(applied),
+        bool(verified),
+        *rest,
+    )
 
 
 def _entry(row: Row) -> FixEntry:
