@@ -231,8 +231,9 @@ CREATE INDEX fix_by_strategy ON fix (project_id, strategy, seq);
 # A condition on the index of terms cannot be used beneath a policy: the planner does not know that comparing terms tells
 # nothing about rows that the policy hides. So this one function looks past the policy, and asks itself what the policy would.
 _MATCHING: Final = f"""
-CREATE FUNCTION matching(wanted_project text, wanted tsquery, each_term tsquery[], worth float8[], usual_length float8, most bigint)
-RETURNS TABLE (seq bigint, score float8)
+CREATE FUNCTION matching(
+    wanted_project text, wanted tsquery, each_term tsquery[], worth float8[], usual_length float8, most bigint
+) RETURNS TABLE (seq bigint, score float8)
 LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE ROWS 200 SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
     SELECT t.seq, w.score FROM {SCHEMA}.record_text t CROSS JOIN LATERAL (
         SELECT sum(u.worth * f.times * 2.2 / (f.times + 1.2 * (0.25 + 0.75 * t.length / usual_length))) AS score
@@ -285,11 +286,13 @@ GROUP BY c.project_id, c.pattern;
 CREATE VIEW model_characteristics WITH (security_invoker = true) AS
 WITH counting AS (SELECT f.* FROM {_COUNTING}),
 issues AS (
-    SELECT project_id, model, issue_type, row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, issue_type) AS place
+    SELECT project_id, model, issue_type,
+        row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, issue_type) AS place
     FROM counting GROUP BY project_id, model, issue_type
 ),
 worked AS (
-    SELECT project_id, model, strategy, row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, strategy) AS place
+    SELECT project_id, model, strategy,
+        row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, strategy) AS place
     FROM counting WHERE level = 2 AND strategy <> '' GROUP BY project_id, model, strategy
 ),
 fixes AS (
@@ -312,12 +315,11 @@ SELECT c.model AS model_name, count(*) AS total_tests,
 FROM counting c GROUP BY c.project_id, c.model;
 """
 
-_WRITTEN: Final = "record, record_text, record_tag, record_file, record_key, event, tally, state, request, fix, term_count, embedder, record_vector"
 _RIGHTS: Final = f"""
 GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC;
 GRANT SELECT ON granted, migrated TO PUBLIC;
 GRANT SELECT ON {", ".join(PROJECT_TABLES)}, {", ".join(VIEWS)} TO {group_role(READER)};
-GRANT INSERT ON {_WRITTEN} TO {group_role(WRITER)};
+GRANT INSERT ON {", ".join(PROJECT_TABLES)} TO {group_role(WRITER)};
 GRANT UPDATE (helped, hindered) ON record TO {group_role(WRITER)};
 GRANT UPDATE ON tally, state, term_count, embedder, record_vector TO {group_role(WRITER)};
 GRANT DELETE ON request, record_vector TO {group_role(WRITER)};
@@ -343,7 +345,8 @@ _POLICIES: Final = (
     "".join(map(_isolated, PROJECT_TABLES))
     + f"""
 CREATE POLICY deciding ON event AS RESTRICTIVE FOR INSERT WITH CHECK (
-    kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)}) OR pg_has_role(current_user, '{group_role(GOVERNOR)}', 'MEMBER')
+    kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)})
+    OR pg_has_role(current_user, '{group_role(GOVERNOR)}', 'MEMBER')
 );
 ALTER TABLE granted ENABLE ROW LEVEL SECURITY;
 ALTER TABLE granted FORCE ROW LEVEL SECURITY;
@@ -362,8 +365,8 @@ SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 
 def with_vectors(extension: str) -> str:
-    """What is added where the server has pgvector, in this schema. An index is for one length of vectors: whoever keeps the first of
-    a length has it made, by the owner's leave."""
+    """What is added where the server has pgvector, in this schema. An index is for one length of vectors: whoever keeps the
+    first of a length has it made, by the owner's leave."""
     return f"""
 ALTER TABLE record_vector ADD COLUMN IF NOT EXISTS embedding {extension}.vector;
 CREATE OR REPLACE FUNCTION index_vectors(dimension integer) RETURNS void

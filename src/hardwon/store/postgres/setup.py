@@ -1,4 +1,4 @@
-"""Setting a database up for memories: the schema, the roles, which project is whose. Done by whoever administers the database."""
+"""Setting a database up for memories: the schema, the roles, which project is whose. Done by whoever administers it."""
 
 from __future__ import annotations
 
@@ -183,7 +183,8 @@ def _refuse_old_server(session: PostgresSession) -> None:
 def extension_schema(session: PostgresSession) -> str | None:
     """Where pgvector is, quoted; None where it is not."""
     found = session.first(
-        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "
+        "WHERE e.extname = 'vector'"
     )
     return str(found[0]) if found else None
 
@@ -192,7 +193,8 @@ def has_vectors(session: PostgresSession) -> bool:
     """Whether vectors are indexed here."""
     return (
         session.first(
-            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('hardwon.record_vector') AND attname = 'embedding' AND NOT attisdropped"
+            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('hardwon.record_vector') AND attname = 'embedding' "
+            "AND NOT attisdropped"
         )
         is not None
     )

@@ -65,7 +65,8 @@ def _insert_record() -> str:
     arrays = ", ".join(f"?{number}::{kind}[]" for number, kind in enumerate(_RECORD.values(), 1))
     # Numbers are given out in the order in which the rows came; rows are inserted in the order of their ids.
     return (
-        f"WITH given AS MATERIALIZED (SELECT nextval('{SCHEMA}.record_seq') AS seq, u.* FROM unnest({arrays}) AS u ({columns})) "
+        f"WITH given AS MATERIALIZED (SELECT nextval('{SCHEMA}.record_seq') AS seq, u.* "
+        f"FROM unnest({arrays}) AS u ({columns})) "
         f'INSERT INTO record (seq, {columns}) SELECT seq, {columns} FROM given ORDER BY id COLLATE "C", seq '
         "ON CONFLICT (project_id, id) DO NOTHING RETURNING id, seq"
     )
@@ -78,7 +79,8 @@ class PostgresWriter(SqlWriter):
     """The statements of one transaction."""
 
     def __init__(self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None) -> None:
-        """`roles` are those of the project that the URL's user may act as, by what they may do; `extension` is where pgvector is."""
+        """`roles` are those of the project that the URL's user may act as, by how far they reach; `extension` is where
+        pgvector is."""
         super().__init__(session, POSTGRES)
         self._session: PostgresSession = session
         self.undos = session.undos
@@ -216,7 +218,8 @@ class PostgresWriter(SqlWriter):
         if any(event.kind not in ORDINARY_EVENTS for event in wanted):
             self._govern()
         sql = (
-            "INSERT INTO event (project_id, id, record_id, kind, at_us, body, said_by, said_status, said_replaced_by, said_undoes) "
+            "INSERT INTO event "
+            "(project_id, id, record_id, kind, at_us, body, said_by, said_status, said_replaced_by, said_undoes) "
             "SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], ?6::text[], ?7::text[], ?8::text[], "
             "?9::text[], ?10::text[]) AS u (id, record_id, kind, at_us, body, said_by, said_status, replaced_by, undoes) "
             "WHERE u.kind = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event e WHERE e.project_id = ?1 "
@@ -320,12 +323,14 @@ class PostgresWriter(SqlWriter):
             self._session.run("DELETE FROM term_count WHERE project_id = ?1", (self._project,))
         texts, words, counted_to = (0, 0, 0) if afresh else self._counted()
         more, longer, last = self._session.first(
-            "SELECT count(*), coalesce(sum(length), 0), coalesce(max(seq), 0) FROM record_text WHERE project_id = ?1 AND seq > ?2",
+            "SELECT count(*), coalesce(sum(length), 0), coalesce(max(seq), 0) FROM record_text "
+            "WHERE project_id = ?1 AND seq > ?2",
             (self._project, counted_to),
         ) or (0, 0, 0)
         if more:
             self._session.run(
-                "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(word, ?4), ndoc FROM ts_stat(format("
+                "INSERT INTO term_count AS c (project_id, term, documents) "
+                "SELECT ?1, substr(word, ?4), ndoc FROM ts_stat(format("
                 "'SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
                 "?1::text, ?2::bigint, ?3::bigint)) ORDER BY 2 "
                 "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
@@ -350,8 +355,8 @@ class PostgresWriter(SqlWriter):
             return
         self._session.run(
             "UPDATE term_count c SET documents = c.documents - gone.times FROM (SELECT substr(u.lexeme, ?3) AS term, "
-            "count(*) AS times FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) GROUP BY 1) gone "
-            "WHERE c.project_id = ?1 AND c.term = gone.term",
+            "count(*) AS times FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
+            "GROUP BY 1) gone WHERE c.project_id = ?1 AND c.term = gone.term",
             (self._project, [seq for seq, _ in gone], len(mark_of(self._project)) + 1),
         )
         self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
