@@ -15,8 +15,6 @@ from hardwon.store.sql import Dialect, Session, Values
 class SqliteSession(Session):
     """A connection that somebody has borrowed."""
 
-    __slots__ = ("connection",)
-
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
 
