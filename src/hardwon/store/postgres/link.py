@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, Final
 from urllib.parse import quote
@@ -56,13 +56,13 @@ _ALLOWED: Final = "postgresql://user@host:port/database?parameters as libpq has 
 _SECRET: Final = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
 _SHOWN_AS_PARAMETER: Final[tuple[str, ...]] = ("hostaddr", "service")
 _PORTS: Final = re.compile(r"[0-9,]*")
-_IN_USER_PART: Final = re.compile(r"(?<=://)([^:@/?]*):.*@", re.DOTALL)
-_IN_PARAMETER: Final = re.compile(rf"\b((?:{'|'.join(_SECRET)})\s*=)[^&\s]*", re.IGNORECASE)
+_NO_PORT: Final = re.compile(r":(?![0-9]*(?:[,/?]|$))[^/?,]*")
 
 # A server says why it lets nobody in as text only: a failed connection has no code. What is not among these may pass.
 _REFUSED: Final = re.compile(
     r"authentication failed|no password supplied|no pg_hba\.conf entry|role \".*\" does not exist|permission denied"
-    r"|is not permitted to log in|certificate|does not support SSL|SSL .*required|invalid (?:sslmode|channel_binding)|SCRAM",
+    r"|is not permitted to log in|certificate|private key|does not support SSL|SCRAM|invalid \w+ value|definition of service"
+    r"|service file",
     re.IGNORECASE,
 )
 _NO_DATABASE: Final = re.compile(r"database \".*\" does not exist", re.IGNORECASE)
@@ -72,7 +72,7 @@ _BUSY: Final = frozenset({"55P03", "40P01", "40001"})
 _NO_ROOM: Final = frozenset({"53000", "53100", "53200"})
 _NO_MEMORY_THERE: Final = frozenset({"3D000", "3F000", "42P01"})
 _DAMAGED: Final = frozenset({"XX001", "XX002"})
-_READ_ONLY: Final = "25006"
+_READ_ONLY: Final = frozenset({"25006", "0A000"})
 _NO_ROLE: Final = "22023"
 
 _PARAMETER: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d*)""")
@@ -146,7 +146,12 @@ class Address:
 
 
 def _without_secrets(url: str) -> str:
-    return _IN_PARAMETER.sub(r"\1***", _IN_USER_PART.sub(r"\1:***@", url))
+    """A URL that nobody understood: whatever may be a secret in it is left out."""
+    scheme, separator, rest = url.rpartition("://")
+    before, at, rest = rest.rpartition("@")
+    user, colon, _ = before.partition(":")
+    address, question, parameters = _NO_PORT.sub(":***", rest).partition("?")
+    return scheme + separator + user + (colon and ":***") + at + address + question + re.sub("=[^&]*", "=***", parameters)
 
 
 def _location(values: dict[str, str]) -> str:
@@ -288,7 +293,9 @@ class PostgresSession(Session):
                     pass
                 ((self.transaction,),) = cursor.fetchall()
         except psycopg.Error as error:
-            if error.sqlstate == _READ_ONLY:  # a server that follows another one: the one to write to is elsewhere, or to come
+            if (
+                is_writing and error.sqlstate in _READ_ONLY
+            ):  # a server that follows another one: the one to write to is elsewhere, or to come
                 self.close()
                 raise UnreachableError(self._said(error, "only reads, as a server in recovery or a standby does")) from None
             if error.sqlstate == _NO_ROLE:
@@ -390,6 +397,43 @@ def _as_role(role: str | None) -> str:
     return f"SET LOCAL ROLE {'NONE' if role is None else quoted(role)}"
 
 
+class _Connection(psycopg.Connection[Any]):
+    def __del__(self, *_: object) -> None:
+        """Says nothing: what an interrupt left behind is closed by its session, in whatever order the two are cleared away."""
+
+
+def _connect(address: Address, busy_timeout_ms: int | None) -> PostgresSession:
+    try:
+        connection = _Connection.connect(address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults)
+    except psycopg.Error as error:
+        raise _refusal(error, address) from None  # its text is in ours, without secrets
+    session = PostgresSession(connection, address)
+    connection.adapters.register_loader("numeric", _NumberLoader)
+    settings = {
+        "search_path": "hardwon, pg_catalog, pg_temp",  # named last, else temporary tables would be looked at first
+        "lock_timeout": max(1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms),  # 0 would be for ever
+        "statement_timeout": int(limits.POSTGRES_STATEMENT_S * 1000),
+        "idle_in_transaction_session_timeout": int(limits.POSTGRES_IDLE_S * 1000),
+        "timezone": "'UTC'",
+        "client_encoding": "'UTF8'",
+        "jit": "off",
+    }
+    session.begin("; ".join(f"SET {name} TO {value}" for name, value in settings.items()), is_writing=False)
+    return session
+
+
+def _refusal(error: psycopg.Error, address: Address) -> StorageError:
+    said = address.masked(str(error))
+    if _NO_DATABASE.search(said):
+        return PlaceError(f"there is no database at {address.location} ({said}): create it, then run `hardwon postgres init`")
+    if _REFUSED.search(said) or not isinstance(error, psycopg.OperationalError):
+        return PlaceError(
+            f"the server of {address.location} lets nobody in this way ({said}): check user, password, the server's "
+            "pg_hba.conf, and sslmode and certificates where the URL names some"
+        )
+    return UnreachableError(f"the database at {address.location} cannot be reached ({said})")
+
+
 # --- the link ---------------------------------------------------------------------------------------------------
 
 
@@ -418,10 +462,9 @@ class Link:
 
     def __init__(self, url: str, busy_timeout_ms: int | None = None) -> None:
         self._address = Address.of(url)
-        self._busy_timeout_ms = busy_timeout_ms
         self._pool = Pool(
             self.location,
-            self._connect,
+            partial(_connect, self._address, busy_timeout_ms),
             is_sound=PostgresSession.is_sound,
             close=PostgresSession.close,
             connections_max=limits.POSTGRES_CONNECTIONS_MAX,
@@ -464,38 +507,6 @@ class Link:
     def is_empty(self) -> bool:
         """Whether no connection is open."""
         return self._pool.is_empty
-
-    def _connect(self) -> PostgresSession:
-        address = self._address
-        try:
-            connection = psycopg.connect(address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults)
-        except psycopg.Error as error:
-            raise self._refusal(error) from None  # its text is in ours, without secrets
-        session = PostgresSession(connection, address)
-        connection.adapters.register_loader("numeric", _NumberLoader)
-        busy_ms = limits.BUSY_TIMEOUT_MS if self._busy_timeout_ms is None else self._busy_timeout_ms
-        settings = {
-            "search_path": "hardwon, pg_catalog, pg_temp",  # named last, else temporary tables would be looked at first
-            "lock_timeout": max(1, busy_ms),
-            "statement_timeout": limits.POSTGRES_STATEMENT_S * 1000,
-            "idle_in_transaction_session_timeout": limits.POSTGRES_IDLE_S * 1000,
-            "timezone": "'UTC'",
-            "client_encoding": "'UTF8'",
-            "jit": "off",
-        }
-        session.begin("; ".join(f"SET {name} TO {value}" for name, value in settings.items()), is_writing=False)
-        return session
-
-    def _refusal(self, error: psycopg.Error) -> StorageError:
-        said = self._address.masked(str(error))
-        if _NO_DATABASE.search(said):
-            return PlaceError(f"there is no database at {self.location} ({said}): create it, then run `hardwon postgres init`")
-        if _REFUSED.search(said):
-            return PlaceError(
-                f"the server of {self.location} lets nobody in this way ({said}): check user, password, the server's "
-                "pg_hba.conf, and sslmode and certificates where the URL names some"
-            )
-        return UnreachableError(f"the database at {self.location} cannot be reached ({said})")
 
     def _begun(self, opening: str, *, is_writing: bool) -> PostgresSession:
         patience = _Patience()
@@ -596,8 +607,8 @@ class _Writing(_Transaction):
                     session.finish()
                 self._keep(session)
                 undos = []
-        except (UnknownOutcomeError, KeyboardInterrupt, SystemExit):
-            if self._asked:
+        except BaseException as failure:
+            if self._asked and (isinstance(failure, UnknownOutcomeError) or not isinstance(failure, Exception)):
                 undos = []  # it may have been kept, and must not lose what it refers to
             raise
         finally:
