@@ -126,10 +126,11 @@ def later(seconds: float, work: Callable[[], object]) -> Iterator[None]:
     ],
 )
 def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> None:
-    location = Link(url).location
-    assert location == shown
-    assert SECRET not in location
-    assert ENCODED not in location
+    link = Link(url)
+    assert link.location == shown
+    for text in (link.location, repr(link._address)):
+        assert SECRET not in text
+        assert ENCODED not in text
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,7 @@ def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> No
         "postgresql://ann:Gr8heim@nis@db/team",
         "postgresql://ann:Gr8heim nis@db/team",
         "postgresql://ann:Gr8heim%zznis@db/team",
+        "postgresql://ann:Gr8heim://@nis@db/team",
         "postgresql://ann:Gr8heim",
         "postgresql://db/team?password=Gr8heim&unheard_of=1",
         "postgresql://db/team?p%61ssword=Gr8heim&unheard_of=1",
