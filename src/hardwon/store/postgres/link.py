@@ -316,6 +316,14 @@ class PostgresSession(Session):
         except psycopg.Error as error:
             raise self._failed(error) from self._address.cause(error)
 
+    def may_be_kept(self) -> bool:
+        """Where an interrupt came in the moment of COMMIT."""
+        status = self._connection.info.transaction_status
+        if status == TransactionStatus.IDLE and self.transaction:
+            with suppress(HardwonError):
+                return self.outcome(self.transaction) != "aborted"
+        return status not in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
     def is_sound(self) -> bool:
         """Whether the connection can be lent again; what it was in the middle of is taken back."""
         if os.getpid() != self._process:
@@ -585,9 +593,14 @@ class _Writing(_Transaction):
                     session.finish()
                 self._keep(session)
                 undos = []
-        except BaseException as failure:
-            if self._asked and (isinstance(failure, UnknownOutcomeError) or not isinstance(failure, Exception)):
-                undos = []  # it may have been kept, and must not lose what it refers to
+        except UnknownOutcomeError:
+            undos = []  # it may have been kept, and must not lose what it refers to
+            raise
+        except Exception:
+            raise
+        except BaseException:  # an interrupt
+            if self._asked and session.may_be_kept():
+                undos = []
             raise
         finally:
             try:
