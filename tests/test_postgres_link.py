@@ -126,10 +126,11 @@ def later(seconds: float, work: Callable[[], object]) -> Iterator[None]:
     ],
 )
 def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> None:
-    location = Link(url).location
-    assert location == shown
-    assert SECRET not in location
-    assert ENCODED not in location
+    link = Link(url)
+    assert link.location == shown
+    for text in (link.location, repr(link._address)):
+        assert SECRET not in text
+        assert ENCODED not in text
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,7 @@ def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> No
         "postgresql://ann:Gr8heim@nis@db/team",
         "postgresql://ann:Gr8heim nis@db/team",
         "postgresql://ann:Gr8heim%zznis@db/team",
+        "postgresql://ann:Gr8heim://@nis@db/team",
         "postgresql://ann:Gr8heim",
         "postgresql://db/team?password=Gr8heim&unheard_of=1",
         "postgresql://db/team?p%61ssword=Gr8heim&unheard_of=1",
@@ -697,6 +699,27 @@ def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link) -> None
     assert undone == [1]
     insert(link, 2)
     assert ids(link) == [2]
+
+
+@pytest.mark.parametrize("is_too_late", [False, True])
+def test_an_interrupt_while_a_write_is_being_kept(link: Link, database: str, is_too_late: bool) -> None:
+    undone: list[int] = []
+    with link.writing(None, LOCK, True) as session:
+        session.run(
+            "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN PERFORM pg_sleep(1); RETURN NULL; EXCEPTION WHEN query_canceled THEN "
+            + ("RETURN NULL; END $$" if is_too_late else "RAISE; END $$")
+        )
+        session.run(
+            "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+            "EXECUTE FUNCTION slow()"
+        )
+    interrupting = later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with interrupting, pytest.raises(KeyboardInterrupt), link.writing(None, LOCK, True) as session:
+        keep_one(session, 1, undone)
+    assert (ids(link), undone) == (([1], []) if is_too_late else ([], [1]))
+    with Link(database, busy_timeout_ms=100).writing(None, LOCK, True) as other:
+        assert other.first("SELECT 1") == (1,)
 
 
 class Interrupted(BaseException):

@@ -14,7 +14,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, Final
@@ -55,6 +55,7 @@ _SCHEMES: Final = ("postgresql://", "postgres://")
 _ALLOWED: Final = "postgresql://user@host:port/database?parameters as libpq has them; %40 for an @ in a password, %2F for a /"
 _SECRET: Final = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
 _SHOWN_AS_PARAMETER: Final[tuple[str, ...]] = ("hostaddr", "service")
+_SCHEME: Final = re.compile(r"\w+://")
 _PORTS: Final = re.compile(r"[0-9,]*")
 _NO_PORT: Final = re.compile(r":(?![0-9]*(?:[,/?]|$))[^/?,]*")
 
@@ -106,11 +107,10 @@ def quoted(name: str) -> str:
 class Address:
     """Where the server is. `location` is for people and has no password."""
 
-    url: str
+    url: str = field(repr=False)
     location: str
-    user: str
     defaults: dict[str, Any]
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] = field(repr=False)
 
     @classmethod
     def of(cls, url: str) -> Address:
@@ -129,7 +129,6 @@ class Address:
         return cls(
             url,
             _location(values),
-            values.get("user") or os.environ.get("PGUSER") or "the default one",
             _defaults(values),
             tuple(sorted(secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True)),
         )
@@ -147,11 +146,11 @@ class Address:
 
 def _without_secrets(url: str) -> str:
     """A URL that nobody understood: whatever may be a secret in it is left out."""
-    scheme, separator, rest = url.rpartition("://")
-    before, at, rest = rest.rpartition("@")
+    scheme = found[0] if (found := _SCHEME.match(url)) else ""
+    before, at, rest = url[len(scheme) :].rpartition("@")
     user, colon, _ = before.partition(":")
     address, question, parameters = _NO_PORT.sub(":***", rest).partition("?")
-    return scheme + separator + user + (colon and ":***") + at + address + question + re.sub("=[^&]*", "=***", parameters)
+    return scheme + user + (colon and ":***") + at + address + question + re.sub("=[^&]*", "=***", parameters)
 
 
 def _location(values: dict[str, str]) -> str:
@@ -325,6 +324,14 @@ class PostgresSession(Session):
             return "aborted"  # a number that this server has not come to: it took over before ours had reached it
         except psycopg.Error as error:
             raise self._failed(error) from self._address.cause(error)
+
+    def may_be_kept(self) -> bool:
+        """Where an interrupt came in the moment of COMMIT."""
+        status = self._connection.info.transaction_status
+        if status == TransactionStatus.IDLE and self.transaction:
+            with suppress(HardwonError):
+                return self.outcome(self.transaction) != "aborted"
+        return status not in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
     def is_sound(self) -> bool:
         """Whether the connection can be lent again; what it was in the middle of is taken back."""
@@ -607,9 +614,14 @@ class _Writing(_Transaction):
                     session.finish()
                 self._keep(session)
                 undos = []
-        except BaseException as failure:
-            if self._asked and (isinstance(failure, UnknownOutcomeError) or not isinstance(failure, Exception)):
-                undos = []  # it may have been kept, and must not lose what it refers to
+        except UnknownOutcomeError:
+            undos = []  # it may have been kept, and must not lose what it refers to
+            raise
+        except Exception:
+            raise
+        except BaseException:  # an interrupt
+            if self._asked and session.may_be_kept():
+                undos = []
             raise
         finally:
             try:
