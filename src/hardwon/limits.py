@@ -145,6 +145,9 @@ POSTGRES_RETRY_S: Final = 30.0
 """For how long a server that is away is tried again: a restart takes a few seconds, a switch to another server up to half a
 minute. Afterwards whoever called decides."""
 
+POSTGRES_FIRST_S: Final = 5.0
+"""The same for one that this memory has never reached: more often than not its address is wrong."""
+
 POSTGRES_PAUSE_S: Final = 0.05
 """The first pause between two tries; each is twice as long as the one before."""
 

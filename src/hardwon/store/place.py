@@ -58,7 +58,7 @@ def _is_secret(option: str) -> bool:
     from urllib.parse import unquote  # only databases have addresses
 
     name = unquote(option.partition("=")[0]).lower()
-    return "password" in name or "secret" in name
+    return any(word in name for word in ("password", "secret", "scram"))
 
 
 def find(location: str | Path | None, start: Path) -> Place:

@@ -35,6 +35,7 @@ from hardwon.errors import (
     UnknownOutcomeError,
     UnreachableError,
 )
+from hardwon.store.place import is_url, without_password
 from hardwon.store.pool import Pool, forked_midway
 from hardwon.store.sql import Session, Values
 
@@ -51,13 +52,9 @@ except ImportError as missing:
 Witness = tuple[str, Values]
 """A select that finds a row exactly where a write was kept, and its values."""
 
-_SCHEMES: Final = ("postgresql://", "postgres://")
 _ALLOWED: Final = "postgresql://user@host:port/database?parameters as libpq has them; %40 for an @ in a password, %2F for a /"
 _SECRET: Final = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
-_SHOWN_AS_PARAMETER: Final[tuple[str, ...]] = ("hostaddr", "service")
-_SCHEME: Final = re.compile(r"\w+://")
 _PORTS: Final = re.compile(r"[0-9,]*")
-_NO_PORT: Final = re.compile(r":(?![0-9]*(?:[,/?]|$))[^/?,]*")
 
 # A server says why it lets nobody in as text only: a failed connection has no code. What is not among these may pass.
 _REFUSED: Final = re.compile(
@@ -115,20 +112,21 @@ class Address:
     @classmethod
     def of(cls, url: str) -> Address:
         """Raises InvalidInputError, in which no password is to be seen either."""
-        if not isinstance(url, str) or not url.startswith(_SCHEMES) or "\0" in url:
-            raise InvalidInputError.one("location", _without_secrets(str(url)), _ALLOWED)
+        shown = without_password(url) if is_url(url) else "…"
+        if not is_url(url) or "\0" in url:
+            raise InvalidInputError.one("location", shown, _ALLOWED)
         try:
             said = conninfo_to_dict(url)
         except psycopg.Error:
-            raise InvalidInputError.one("location", _without_secrets(url), _ALLOWED) from None
+            raise InvalidInputError.one("location", shown, _ALLOWED) from None
         # An @ or / that was not encoded cuts a password in two, and its rest would be shown as a host or a port.
         if "@" in str(said.get("host") or "") or not _PORTS.fullmatch(str(said.get("port") or "")):
-            raise InvalidInputError.one("location", _without_secrets(url), _ALLOWED)
+            raise InvalidInputError.one("location", shown, _ALLOWED)
         values = {name: str(value) for name, value in said.items() if value is not None}
         secrets = {values[name] for name in _SECRET if values.get(name)}
         return cls(
             url,
-            _location(values),
+            shown,
             _defaults(values),
             tuple(sorted(secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True)),
         )
@@ -144,35 +142,9 @@ class Address:
         return None if any(secret in str(error) for secret in self.secrets) else error
 
 
-def _without_secrets(url: str) -> str:
-    """A URL that nobody understood: whatever may be a secret in it is left out."""
-    scheme = found[0] if (found := _SCHEME.match(url)) else ""
-    before, at, rest = url[len(scheme) :].rpartition("@")
-    user, colon, _ = before.partition(":")
-    address, question, parameters = _NO_PORT.sub(":***", rest).partition("?")
-    return scheme + user + (colon and ":***") + at + address + question + re.sub("=[^&]*", "=***", parameters)
-
-
-def _location(values: dict[str, str]) -> str:
-    hosts, ports = values.get("host", "").split(","), values.get("port", "").split(",")
-    parameters: dict[str, str] = {name: values[name] for name in _SHOWN_AS_PARAMETER if name in values}
-    if any(host.startswith("/") for host in hosts):
-        parameters["host"] = values["host"]
-        if "port" in values:
-            parameters["port"] = values["port"]
-        shown = ""
-    else:
-        each_port = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
-        pairs = zip(hosts, each_port, strict=True)
-        shown = ",".join((f"[{host}]" if ":" in host else host) + (port and f":{port}") for host, port in pairs)
-    user = quote(values["user"], safe="") + "@" if "user" in values else ""
-    query = "&".join(f"{name}={quote(value, safe='/,:')}" for name, value in parameters.items())
-    return f"postgresql://{user}{shown}/{quote(values.get('dbname', ''), safe='')}{query and '?' + query}"
-
-
 def _defaults(values: dict[str, str]) -> dict[str, Any]:
     """What we say where neither the URL nor, as far as we see, the environment or a service does."""
-    ours: dict[str, Any] = {"fallback_application_name": "hardwon"}
+    ours: dict[str, Any] = {"fallback_application_name": "hardwon", "client_encoding": "UTF8"}
     if "service" not in values and "PGSERVICE" not in os.environ:
         if "PGCONNECT_TIMEOUT" not in os.environ:
             ours["connect_timeout"] = limits.POSTGRES_CONNECT_S
@@ -409,23 +381,13 @@ class _Connection(psycopg.Connection[Any]):
         """Says nothing: what an interrupt left behind is closed by its session, in whatever order the two are cleared away."""
 
 
-def _connect(address: Address, busy_timeout_ms: int | None) -> PostgresSession:
+def _connect(address: Address) -> PostgresSession:
     try:
         connection = _Connection.connect(address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults)
     except psycopg.Error as error:
         raise _refusal(error, address) from None  # its text is in ours, without secrets
     session = PostgresSession(connection, address)
     connection.adapters.register_loader("numeric", _NumberLoader)
-    settings = {
-        "search_path": "hardwon, pg_catalog, pg_temp",  # named last, else temporary tables would be looked at first
-        "lock_timeout": max(1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms),  # 0 would be for ever
-        "statement_timeout": int(limits.POSTGRES_STATEMENT_S * 1000),
-        "idle_in_transaction_session_timeout": int(limits.POSTGRES_IDLE_S * 1000),
-        "timezone": "'UTC'",
-        "client_encoding": "'UTF8'",
-        "jit": "off",
-    }
-    session.begin("; ".join(f"SET {name} TO {value}" for name, value in settings.items()), is_writing=False)
     return session
 
 
@@ -447,7 +409,8 @@ def _refusal(error: psycopg.Error, address: Address) -> StorageError:
 class _Patience:
     """Growing pauses, until the time is up."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
         self._started = time.monotonic()
         self._pause = limits.POSTGRES_PAUSE_S
 
@@ -456,7 +419,7 @@ class _Patience:
         return time.monotonic() - self._started
 
     def wait(self) -> bool:
-        left = limits.POSTGRES_RETRY_S - self.waited_s
+        left = self._most_s - self.waited_s
         if left <= 0:
             return False
         time.sleep(min(left, self._pause * random.uniform(0.5, 1.0)))  # not in step with the others who wait
@@ -471,11 +434,21 @@ class Link:
         self._address = Address.of(url)
         self._pool = Pool(
             self.location,
-            partial(_connect, self._address, busy_timeout_ms),
+            partial(_connect, self._address),
             is_sound=PostgresSession.is_sound,
             close=PostgresSession.close,
             connections_max=limits.POSTGRES_CONNECTIONS_MAX,
         )
+        settings = {
+            "search_path": "hardwon, pg_catalog, pg_temp",  # named last, else temporary tables would be looked at first
+            "lock_timeout": max(1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms),  # 0: for ever
+            "statement_timeout": int(limits.POSTGRES_STATEMENT_S * 1000),
+            "idle_in_transaction_session_timeout": int(limits.POSTGRES_IDLE_S * 1000),
+            "jit": "off",
+        }
+        # Of each transaction, not of the connection: a pooler between us and the server gives that to others.
+        self.settings = "; ".join(f"SET LOCAL {name} TO {value}" for name, value in settings.items())
+        self._was_reached = False
 
     @property
     def location(self) -> str:
@@ -516,12 +489,13 @@ class Link:
         return self._pool.is_empty
 
     def _begun(self, opening: str, *, is_writing: bool) -> PostgresSession:
-        patience = _Patience()
+        patience = _Patience(limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S)
         while True:
             session = None
             try:
                 session = self._pool.borrow()
                 session.begin(opening, is_writing=is_writing)
+                self._was_reached = True
                 return session
             except BaseException as error:
                 if session is not None:
@@ -537,7 +511,7 @@ class Link:
 
     def _was_kept(self, role: str | None, transaction: str, witness: Witness | None) -> bool:
         """Whether a transaction was kept whose COMMIT got no answer."""
-        patience = _Patience()
+        patience = _Patience(limits.POSTGRES_RETRY_S)
         outcome = ""
         while True:
             try:
@@ -575,7 +549,7 @@ class _Transaction:
     def __init__(self, link: Link, opening: str, role: str | None) -> None:
         self._link = link
         self._role = role
-        self._opening = opening if role is None else f"{opening}; {_as_role(role)}"
+        self._opening = f"{opening}; {link.settings}" + ("" if role is None else f"; {_as_role(role)}")
         self._session: PostgresSession | None = None
 
     def __enter__(self) -> PostgresSession:
