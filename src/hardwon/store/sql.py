@@ -7,7 +7,7 @@ both understand and ask a Dialect for the rest.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 Values = Sequence[Any]
@@ -88,6 +88,10 @@ class Dialect(ABC):
     @abstractmethod
     def make_fresh_tallies(self, session: Session) -> None:
         """Makes an empty table `fresh` like `tally`, for this session alone; one that was left over goes."""
+
+    @abstractmethod
+    def insert_many(self, session: Session, table: str, columns: Mapping[str, str], rows: Iterable[Values], also: str) -> None:
+        """Inserts rows in their order. `columns` have their types; `also` ends the statement: what to do about a conflict."""
 
 
 class Bound(list[Any]):

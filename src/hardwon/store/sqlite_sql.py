@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import apsw
@@ -84,6 +84,10 @@ class SqliteDialect(Dialect):
         session.run("DROP TABLE IF EXISTS temp.fresh")
         for (definition,) in session.select("SELECT sql FROM sqlite_schema WHERE name = 'tally'"):
             session.run(definition.replace("CREATE TABLE tally", "CREATE TABLE temp.fresh", 1))
+
+    def insert_many(self, session: Session, table: str, columns: Mapping[str, str], rows: Iterable[Values], also: str) -> None:
+        marks = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
+        session.run_many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows)
 
 
 SQLITE: Final = SqliteDialect()

@@ -37,6 +37,8 @@ from hardwon.store.sql import Bound, Dialect, Session, Values
 _PLACE: Final = "project_id, scope, key, item, day, author"
 _LEVELS: Final = [f"level{level}" for level in range(LEVELS)]
 _FIGURES: Final = ", ".join(["vouched", "total", "best", "last_us", "last_id", *_LEVELS])
+_TEXTS: Final = ("project_id", "scope", "key", "item", "author", "last_id")
+_COLUMNS: Final = {name: "text" if name in _TEXTS else "bigint" for name in f"{_PLACE}, {_FIGURES}".split(", ")}
 _SUMS: Final = ["vouched", "total", *_LEVELS]
 _TIMES: Final = f"({' + '.join(_LEVELS)})"
 _WHERE_PLACE: Final = " AND ".join(f"{name} = ?{number}" for number, name in enumerate(_PLACE.split(", "), 1))
@@ -46,10 +48,9 @@ _HALF_LIVES_MAX: Final = 1_000  # after so many a weight is next to nothing; aft
 
 
 @cache
-def _insert(dialect: Dialect, table: str) -> str:
+def _adding(dialect: Dialect, table: str) -> str:
     sums = "".join(f"{name} = {table}.{name} + excluded.{name}, " for name in _SUMS)
     return (
-        f"INSERT INTO {table} ({_PLACE}, {_FIGURES}) VALUES ({', '.join(f'?{number}' for number in range(1, 12 + LEVELS))}) "
         f"ON CONFLICT ({_PLACE}) DO UPDATE SET {sums}best = {dialect.greatest}({table}.best, excluded.best), "
         f"last_us = {dialect.greatest}({table}.last_us, excluded.last_us), last_id = CASE WHEN (excluded.last_us, "
         f"excluded.last_id) > ({table}.last_us, {table}.last_id) THEN excluded.last_id ELSE {table}.last_id END"
@@ -61,7 +62,8 @@ def add(session: Session, dialect: Dialect, taught: Iterable[Taught], table: str
     tallies = add_up(taught)
     if tallies:
         # In the order of the table, so that neighbours are found on the same page.
-        session.run_many(_insert(dialect, table), [(*place, *figures) for place, figures in sorted(tallies.items())])
+        rows = [(*place, *figures) for place, figures in sorted(tallies.items())]
+        dialect.insert_many(session, table, _COLUMNS, rows, _adding(dialect, table))
 
 
 def change_status(session: Session, dialect: Dialect, taught: Taught, status: str) -> None:

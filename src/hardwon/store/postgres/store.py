@@ -54,6 +54,7 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str, *, busy_timeout_ms: int | None = None) -> None:
         self._link = Link(url, busy_timeout_ms)
         self._roles: dict[str, dict[str, str]] = {}
+        self._unasked: dict[str, int] = {}
         with self._link.reading(None) as session:
             version = setup.version_of(session)
             if version > SCHEMA_VERSION:
@@ -100,7 +101,7 @@ class PostgresStore(SqlStore):
                 "grant URL USER --project NAME --as writer` lets it"
             )
         with self._link.writing(roles[WRITER], _lock_of(project), alone) as session:
-            writer = PostgresWriter(session, project, roles, self._extension)
+            writer = PostgresWriter(session, project, roles, self._extension, self._unasked)
             session.finish = writer.finish
             yield writer
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final
 
-from hardwon.store.sql import Dialect, Session
+from hardwon.store.sql import Dialect, Session, Values
 
 _WEIGHTS: Final = ("", "C", "B", "A")  # of a term that a text has once, twice, three times, more often
 
@@ -52,6 +53,10 @@ class PostgresDialect(Dialect):
     def make_fresh_tallies(self, session: Session) -> None:
         session.run("DROP TABLE IF EXISTS pg_temp.fresh")
         session.run("CREATE TEMP TABLE fresh (LIKE hardwon.tally INCLUDING ALL) ON COMMIT DROP")
+
+    def insert_many(self, session: Session, table: str, columns: Mapping[str, str], rows: Iterable[Values], also: str) -> None:
+        names = ", ".join(columns)
+        session.run(f"INSERT INTO {table} ({names}) SELECT u.* FROM {rows_with(columns)} {also}", (as_rows(columns, rows),))
 
 
 POSTGRES: Final = PostgresDialect()
@@ -105,6 +110,20 @@ def _range(given: str) -> str:
 
 def _in_class(sign: str) -> str:
     return f"\\{sign}" if sign in "\\[]^-" else sign
+
+
+# --- many rows --------------------------------------------------------------------------------------------------
+
+
+def rows_with(columns: Mapping[str, str]) -> str:
+    """Many rows as the first parameter, in their order, which `as_rows` makes: arrays take the driver several times as long."""
+    return f"json_to_recordset(?1::json) AS u ({', '.join(f'{name} {kind}' for name, kind in columns.items())})"
+
+
+def as_rows(columns: Iterable[str], rows: Iterable[Values]) -> str:
+    """Rows of texts, numbers and truth values."""
+    names = tuple(columns)
+    return json.dumps([dict(zip(names, row, strict=True)) for row in rows], ensure_ascii=False, separators=(",", ":"))
 
 
 # --- terms ------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from hardwon.store.fix_tables import did
 from hardwon.store.packing import is_packed
 from hardwon.store.postgres.link import PostgresSession
 from hardwon.store.postgres.schema import GOVERNOR, ORDINARY_EVENTS, SCHEMA
-from hardwon.store.postgres.words import POSTGRES, as_vector, mark_of
+from hardwon.store.postgres.words import POSTGRES, as_rows, as_vector, mark_of, rows_with
 from hardwon.store.rows import original_of
 from hardwon.store.writing import SqlWriter, taught_by
 
@@ -50,43 +50,95 @@ _RECORD: Final = {
     "extra": "jsonb",
 }
 _REWRITTEN: Final = [name for name in _RECORD if name not in ("project_id", "id", "body", "digest")]
-_FIX: Final = (
-    "project_id, seq, at, pattern, signature, model, issue_type, strategy, level, did, told, shown, description, fixer_type, "
-    "claude_analysis, fix_commands, fix_success, verification_success, execution_time_seconds, system_info, notes"
-)
-_SIDE_TABLES: Final = ("record_text", "record_tag", "record_file", "record_key", "fix")
+_DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
+    "record_text": {"project_id": "text", "seq": "bigint", "terms": "text", "length": "integer", "vector": "tsvector"},
+    "record_tag": {"project_id": "text", "seq": "bigint", "tag": "text"},
+    "record_file": {"project_id": "text", "seq": "bigint", "number": "integer", "path": "text"},
+    "record_key": {"project_id": "text", "seq": "bigint", "key": "text"},
+    "fix": {
+        "project_id": "text",
+        "seq": "bigint",
+        "at": "text",
+        "pattern": "text",
+        "signature": "text",
+        "model": "text",
+        "issue_type": "text",
+        "strategy": "text",
+        "level": "smallint",
+        "did": "text",
+        "told": "text",
+        "shown": "boolean",
+        "description": "text",
+        "fixer_type": "text",
+        "claude_analysis": "text",
+        "fix_commands": "text",
+        "fix_success": "boolean",
+        "verification_success": "boolean",
+        "execution_time_seconds": "double precision",
+        "system_info": "text",
+        "notes": "text",
+    },
+}
+"""What is kept of a record beside its row."""
+
 TEXTS_COUNTED: Final = "texts whose terms are counted"
 WORDS_COUNTED: Final = "words of those texts"
-COUNTED_TO: Final = "number of the last of them"
+_COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, "number of the last of them")
+_COUNTED: Final = "WITH counted AS (SELECT {} FROM state WHERE project_id = ?1) ".format(
+    ", ".join(
+        f"CAST(coalesce(max(value) FILTER (WHERE name = ?{number}), 0) AS bigint) AS {name}"
+        for number, name in enumerate(("texts", "words", "last"), 2)
+    )
+)
+_GROWN: Final = (
+    f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due FROM counted) "
+    "SELECT due, (SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.project_id = ?1 AND t.seq > last LIMIT due) AS grown) "
+    "FROM due"
+)
+_UNCOUNTED: Final = (
+    f"{_COUNTED} SELECT texts, words, last, count(t.seq), coalesce(sum(t.length), 0), coalesce(max(t.seq), 0) FROM counted "
+    "LEFT JOIN record_text t ON t.project_id = ?1 AND t.seq > last GROUP BY 1, 2, 3"
+)
+"""What is counted, and what came since."""
 
 
 def _insert_record() -> str:
     columns = ", ".join(_RECORD)
-    arrays = ", ".join(f"?{number}::{kind}[]" for number, kind in enumerate(_RECORD.values(), 1))
+    given = columns.replace("digest", "decode(digest, 'hex')").replace("extra", "extra::jsonb")
+    sent = _RECORD | {"digest": "text", "extra": "text"}
     # Numbers are given out in the order in which the rows came; rows are inserted in the order of their ids.
     return (
-        f"WITH given AS MATERIALIZED (SELECT nextval('{SCHEMA}.record_seq') AS seq, u.* "
-        f"FROM unnest({arrays}) AS u ({columns})) "
-        f'INSERT INTO record (seq, {columns}) SELECT seq, {columns} FROM given ORDER BY id COLLATE "C", seq '
-        "ON CONFLICT (project_id, id) DO NOTHING RETURNING id, seq"
+        f"WITH given AS MATERIALIZED (SELECT nextval('{SCHEMA}.record_seq') AS seq, u.* FROM {rows_with(sent)}) "
+        f"INSERT INTO record (seq, {columns}) SELECT seq, {given} FROM given g WHERE NOT EXISTS (SELECT 1 FROM event e "
+        "WHERE e.project_id = g.project_id AND e.record_id = g.id AND e.kind = 'forgotten') "
+        'ORDER BY id COLLATE "C", seq ON CONFLICT (project_id, id) DO NOTHING RETURNING id, seq'
     )
 
 
+def _insert_into(table: str, columns: Mapping[str, str]) -> str:
+    return f"INSERT INTO {table} ({', '.join(columns)}) SELECT u.* FROM {rows_with(columns)}"
+
+
 _INSERT_RECORD: Final = _insert_record()
+_INSERT_DERIVED: Final = {table: _insert_into(table, columns) for table, columns in _DERIVED.items()}
 
 
 class PostgresWriter(SqlWriter):
     """The statements of one transaction."""
 
-    def __init__(self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None) -> None:
-        """`roles` are those of the project that the URL's user may act as, by how far they reach; `extension` is where
-        pgvector is."""
+    def __init__(
+        self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None, unasked: dict[str, int]
+    ) -> None:
+        """`roles` are those of the project that the URL's user may act as, by what they may do; `extension` is where pgvector is;
+        `unasked` is how many records each project may grow by before it is asked whether its terms are to be counted."""
         super().__init__(session, POSTGRES)
         self._session: PostgresSession = session
         self.undos = session.undos
         self._project = project
         self._roles = roles
         self._extension = extension
+        self._unasked = unasked
+        self._numbers: dict[str, int] = {}
         self._governs = False
         self._taught: list[Taught] = []
         self._grown = 0
@@ -111,10 +163,10 @@ class PostgresWriter(SqlWriter):
 
     def append(self, rows: Sequence[Row]) -> Appended:
         result = Appended([], [], [], [])
-        rows = self._not_forgotten(rows, result)
         if not rows:
             return result
-        numbers = dict(self._insert(rows))
+        given = as_rows(_RECORD, map(_values, rows))
+        numbers: dict[str, int] = dict(self._session.select(_INSERT_RECORD, (given,)))
         numbered: list[tuple[int, Row]] = []
         others: list[Row] = []
         for row in rows:
@@ -129,72 +181,47 @@ class PostgresWriter(SqlWriter):
             self._insert_derived(numbered)
             self._taught += [taught_by(row) for _, row in numbered if row.lessons]
             self._grown += len(numbered)
+            self._numbers.update((row.id, seq) for seq, row in numbered if row.kind == "fix")
             self._session.witness = _WITNESS_RECORD, (numbered[0][1].project_id, numbered[0][1].id)
         result.added.extend(row.id for _, row in numbered)
         return result
 
-    def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> list[Row]:
-        sql = "SELECT record_id FROM event WHERE project_id = ?1 AND kind = 'forgotten' AND record_id = ANY (?2)"
-        gone = {found for (found,) in self._session.select(sql, (self._project, [row.id for row in rows]))}
-        result.forgotten.extend(row.id for row in rows if row.id in gone)
-        return [row for row in rows if row.id not in gone]
-
-    def _insert(self, rows: Sequence[Row]) -> list[tuple[str, int]]:
-        columns = zip(*(_values(row) for row in rows), strict=True)
-        return [(found, seq) for found, seq in self._session.select(_INSERT_RECORD, [list(column) for column in columns])]
-
     def _tell_apart(self, rows: Sequence[Row], result: Appended) -> None:
+        ids = [row.id for row in rows]
         sql = "SELECT id, digest FROM record WHERE project_id = ?1 AND id = ANY (?2)"
-        kept = dict(self._session.select(sql, (self._project, [row.id for row in rows])))
+        kept = dict(self._session.select(sql, (self._project, ids)))
+        sql = "SELECT record_id FROM event WHERE project_id = ?1 AND kind = 'forgotten' AND record_id = ANY (?2)"
+        gone = {found for (found,) in self._session.select(sql, (self._project, ids))}
         for row in rows:
-            if kept.get(row.id) == row.digest:
+            if row.id in gone:
+                result.forgotten.append(row.id)
+            elif kept.get(row.id) == row.digest:
                 result.present.append(row.id)
             else:
                 result.conflicting.append(row)
 
     def _insert_derived(self, numbered: Sequence[tuple[int, Row]]) -> None:
         project = self._project
+        derived: dict[str, list[Sequence[Any]]] = {table: [] for table in _DERIVED}
+        for seq, row in numbered:
+            words = row.terms.split()
+            derived["record_text"].append((project, seq, row.terms, len(words), as_vector(project, words)))
+            derived["record_tag"] += [(project, seq, tag) for tag in row.tags]
+            derived["record_file"] += [(project, seq, number, path) for number, path in enumerate(row.files)]
+            derived["record_key"] += [(project, seq, key) for key in row.keys]
+            if row.kind in _FIX_KINDS:
+                derived["fix"].append(_fix_values(project, seq, row))
         with self._session.together():
-            texts = [
-                (seq, row.terms, words, as_vector(project, words)) for seq, row in numbered for words in [row.terms.split()]
-            ]
-            self._session.run(
-                "INSERT INTO record_text (project_id, seq, terms, length, vector) SELECT ?1, u.* FROM "
-                "unnest(?2::bigint[], ?3::text[], ?4::integer[], ?5::text[]::tsvector[]) AS u",
-                (
-                    project,
-                    [seq for seq, *_ in texts],
-                    [terms for _, terms, _, _ in texts],
-                    [len(words) for _, _, words, _ in texts],
-                    [vector for *_, vector in texts],
-                ),
-            )
-            self._insert_pairs("record_tag", "tag", [(seq, tag) for seq, row in numbered for tag in row.tags])
-            self._insert_pairs("record_key", "key", [(seq, key) for seq, row in numbered for key in row.keys])
-            files = [(seq, number, path) for seq, row in numbered for number, path in enumerate(row.files)]
-            if files:
-                self._session.run(
-                    "INSERT INTO record_file (project_id, seq, number, path) SELECT ?1, u.* FROM "
-                    "unnest(?2::bigint[], ?3::integer[], ?4::text[]) AS u",
-                    (project, *([each[place] for each in files] for place in range(3))),
-                )
-            fixes = [_fix_values(project, seq, row) for seq, row in numbered if row.kind in _FIX_KINDS]
-            marks = ", ".join(f"?{number + 1}" for number in range(_FIX.count(",") + 1))
-            for values in fixes:
-                self._session.run(f"INSERT INTO fix ({_FIX}) VALUES ({marks})", values)
-
-    def _insert_pairs(self, table: str, column: str, pairs: Sequence[tuple[int, str]]) -> None:
-        if pairs:
-            self._session.run(
-                f"INSERT INTO {table} (project_id, seq, {column}) SELECT ?1, u.* FROM unnest(?2::bigint[], ?3::text[]) AS u",
-                (self._project, [seq for seq, _ in pairs], [name for _, name in pairs]),
-            )
+            for table, rows in derived.items():
+                if rows:
+                    self._session.run(_INSERT_DERIVED[table], (as_rows(_DERIVED[table], rows),))
 
     def finish(self) -> None:
         """Right before it is kept."""
         self._settle()
         if self._grown:
-            self._count_terms_when_due()
+            left = self._unasked.get(self._project, 0) - self._grown
+            self._unasked[self._project] = left if left > 0 else self._count_terms_when_due()
 
     def _settle(self) -> None:
         """The tallies are what the records of this transaction add up to."""
@@ -276,7 +303,7 @@ class PostgresWriter(SqlWriter):
 
     def _drop_derived(self, project: str, seq: int) -> None:
         with self._session.together():
-            for table in _SIDE_TABLES:
+            for table in _DERIVED:
                 self._session.run(f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ?2", (project, seq))
 
     def _drop_vector(self, project: str, seq: int) -> None:
@@ -298,36 +325,26 @@ class PostgresWriter(SqlWriter):
 
     # --- terms --------------------------------------------------------------------------------------------------
 
-    def _count_terms_when_due(self) -> None:
+    def _count_terms_when_due(self) -> int:
         """How many records have each term is counted when there are a twentieth more records than when it was counted last: a
-        term's worth depends on the logarithm of it. One process at a time does it, and nobody waits for it."""
-        counted, _, counted_to = self._counted()
-        sql = "SELECT count(*) FROM (SELECT 1 FROM record_text WHERE project_id = ?1 AND seq > ?2 LIMIT ?3) AS grown"
-        due = max(1, counted // limits.TERMS_COUNTED_EVERY)
-        (grown,) = self._session.first(sql, (self._project, counted_to, due)) or (0,)
-        if grown >= due:
-            lock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
-            if (self._session.first(lock, (self._project, _COUNTING_TERMS)) or (False,))[0]:
-                self._count_terms()
-
-    def _counted(self) -> tuple[int, int, int]:
-        """How many texts are counted, of how many words, up to which number."""
-        names = (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO)
-        sql = "SELECT name, value FROM state WHERE project_id = ?1 AND name = ANY (?2)"
-        known = dict(self._session.select(sql, (self._project, list(names))))
-        texts, words, counted_to = (int(known.get(name, 0)) for name in names)
-        return texts, words, counted_to
+        term's worth depends on the logarithm of it. One process at a time does it, and nobody waits for it. Returns by how many
+        records the project may grow before this is asked again, by a process that is not the only one to write."""
+        due, grown = self._session.first(_GROWN, (self._project, *_COUNTS)) or (1, 0)
+        if grown < due:
+            return int(due - grown) // limits.TERMS_ASKED_SHARE
+        lock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
+        if (self._session.first(lock, (self._project, _COUNTING_TERMS)) or (False,))[0]:
+            self._count_terms()
+        return 0
 
     def _count_terms(self, *, afresh: bool = False) -> None:
         if afresh:
             self._session.run("DELETE FROM term_count WHERE project_id = ?1", (self._project,))
-        texts, words, counted_to = (0, 0, 0) if afresh else self._counted()
-        more, longer, last = self._session.first(
-            "SELECT count(*), coalesce(sum(length), 0), coalesce(max(seq), 0) FROM record_text "
-            "WHERE project_id = ?1 AND seq > ?2",
-            (self._project, counted_to),
-        ) or (0, 0, 0)
-        if more:
+            self._set_counted(0, 0, 0)
+        texts, words, counted_to, more, longer, last = self._session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0,) * 6
+        if not more:
+            return
+        with self._session.together():
             self._session.run(
                 "INSERT INTO term_count AS c (project_id, term, documents) "
                 "SELECT ?1, substr(word, ?4), ndoc FROM ts_stat(format("
@@ -336,16 +353,16 @@ class PostgresWriter(SqlWriter):
                 "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
                 (self._project, counted_to, last, len(mark_of(self._project)) + 1),
             )
-        for name, value in (
-            (TEXTS_COUNTED, texts + more),
-            (WORDS_COUNTED, words + longer),
-            (COUNTED_TO, max(last, counted_to)),
-        ):
+            self._set_counted(texts + more, words + longer, last)
+
+    def _set_counted(self, *values: int) -> None:
+        """How many texts are counted, of how many words, up to which number."""
+        for name, value in zip(_COUNTS, values, strict=True):
             self.set_state(self._project, name, value)
 
     def _uncount_terms(self, record_ids: Sequence[str]) -> None:
         """Terms that only what is erased had leave no trace."""
-        texts, words, counted_to = self._counted()
+        texts, words, counted_to, *_ = self._session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0, 0, 0)
         sql = (
             "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.project_id = t.project_id AND r.seq = t.seq "
             "WHERE r.project_id = ?1 AND r.id = ANY (?2) AND r.seq <= ?3"
@@ -360,12 +377,13 @@ class PostgresWriter(SqlWriter):
             (self._project, [seq for seq, _ in gone], len(mark_of(self._project)) + 1),
         )
         self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
-        self.set_state(self._project, TEXTS_COUNTED, max(0, texts - len(gone)))
-        self.set_state(self._project, WORDS_COUNTED, max(0, words - sum(length for _, length in gone)))
+        self._set_counted(max(0, texts - len(gone)), max(0, words - sum(length for _, length in gone)), counted_to)
 
     # --- the rest -----------------------------------------------------------------------------------------------
 
     def number_of(self, project: str, record_id: str) -> int | None:
+        if record_id in self._numbers:  # it was just added
+            return self._numbers[record_id]
         found = self._session.first(
             "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2 AND kind = 'fix'", (project, record_id)
         )
@@ -419,7 +437,7 @@ def as_numbers(vector: Iterable[float]) -> str:
 
 def _values(row: Row) -> tuple[Any, ...]:
     good, extra = _beside(row)
-    return (*row[:14], row.helped, row.hindered, good, extra)
+    return (*row[:11], row.digest.hex(), *row[12:14], row.helped, row.hindered, good, extra)
 
 
 def _beside(row: Row) -> tuple[bool | None, str | None]:
