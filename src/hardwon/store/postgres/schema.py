@@ -71,6 +71,7 @@ CREATE TABLE granted (
     PRIMARY KEY (project_id, role)
 );
 CREATE UNIQUE INDEX granted_level ON granted (project_id, level);
+CREATE INDEX granted_role ON granted (role);
 
 CREATE TABLE token (
     id TEXT PRIMARY KEY,
@@ -341,17 +342,26 @@ CREATE POLICY owner ON {table} TO {OWNER} USING (true) WITH CHECK (true);
 """
 
 
+_GOVERNS: Final = f"pg_has_role(current_user, '{group_role(GOVERNOR)}', 'MEMBER')"
+# Whoever may only record says of a record what it may say of itself, and of others what decides nothing. Bodies are what is
+# read in the end, so they have to say the same as the columns.
 _POLICIES: Final = (
     "".join(map(_isolated, PROJECT_TABLES))
     + f"""
-CREATE POLICY deciding ON event AS RESTRICTIVE FOR INSERT WITH CHECK (
-    kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)})
-    OR pg_has_role(current_user, '{group_role(GOVERNOR)}', 'MEMBER')
-);
+CREATE POLICY deciding ON event AS RESTRICTIVE FOR INSERT WITH CHECK ({_GOVERNS} OR (
+    kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)}) AND body::json ->> 'kind' = kind AND (kind <> 'imported'
+    OR EXISTS (SELECT 1 FROM {SCHEMA}.record r WHERE r.project_id = event.project_id AND r.id = event.record_id
+        AND r.status = 'hypothesis'))
+));
+CREATE POLICY claiming ON record AS RESTRICTIVE FOR INSERT WITH CHECK ({_GOVERNS} OR (
+    status <> 'published' AND NOT (kind = 'decision' AND status IN ({_IN_EFFECT})) AND helped = 0 AND hindered = 0
+    AND status = coalesce(coalesce(validation::json, body::json #> '{{metadata,validation}}') ->> 'status', 'hypothesis')
+));
 ALTER TABLE granted ENABLE ROW LEVEL SECURITY;
 ALTER TABLE granted FORCE ROW LEVEL SECURITY;
-CREATE POLICY own ON granted FOR SELECT
-    USING (pg_has_role(current_user, role, 'MEMBER') OR pg_has_role(session_user, role, 'MEMBER'));
+CREATE POLICY own ON granted FOR SELECT USING (EXISTS (
+    SELECT 1 FROM pg_roles p WHERE p.rolname = granted.role AND pg_has_role(current_user, p.oid, 'MEMBER')
+));
 CREATE POLICY owner ON granted TO {OWNER} USING (true) WITH CHECK (true);
 ALTER TABLE token ENABLE ROW LEVEL SECURITY;
 ALTER TABLE token FORCE ROW LEVEL SECURITY;

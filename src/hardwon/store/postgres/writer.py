@@ -477,7 +477,7 @@ def _event_values(event: Event) -> tuple[Any, ...]:
 
 def _fix_values(project: str, seq: int, row: Row) -> tuple[Any, ...]:
     entry = _entry(row)
-    done = did(row.body) if row.kind == "fix" else None
+    done = did(row.body)
     worded = json.dumps({"fix_commands": done[0], "analysis": done[1]}, ensure_ascii=False) if done else None
     told = strategy_text(*done) if done else None
     named = (entry.timestamp, entry.pattern, entry.signature, entry.model, entry.issue_type, entry.strategy, entry.level)
