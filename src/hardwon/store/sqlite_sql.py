@@ -78,7 +78,7 @@ class SqliteDialect(Dialect):
         return f"{path} GLOB {parameter}"
 
     def glob(self, pattern: str) -> str:
-        return pattern.replace("[!", "[^")
+        return pattern
 
     def make_fresh_tallies(self, session: Session) -> None:
         session.run("DROP TABLE IF EXISTS temp.fresh")

@@ -14,6 +14,8 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from pydantic_core import to_json
+
 from hardwon import limits
 from hardwon.errors import ForbiddenError
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened, strategy_text
@@ -25,7 +27,7 @@ from hardwon.store.fix_tables import did
 from hardwon.store.packing import is_packed
 from hardwon.store.postgres.link import PostgresSession
 from hardwon.store.postgres.schema import GOVERNOR, ORDINARY_EVENTS, SCHEMA
-from hardwon.store.postgres.words import POSTGRES, as_rows, as_vector, mark_of, rows_with
+from hardwon.store.postgres.words import IN_BODY_ALONE, POSTGRES, as_rows, as_vector, mark_of, rows_with
 from hardwon.store.rows import original_of
 from hardwon.store.writing import SqlWriter, taught_by
 
@@ -444,7 +446,7 @@ def _beside(row: Row) -> tuple[bool | None, str | None]:
     """Whether it turned out well, and, of an experience, what it says under its keys."""
     if row.kind == "experience":
         said = json.loads(row.body)
-        keys = {name: _as_text(value) for name, value in said.items() if name not in _NOT_KEYS and value is not None}
+        keys = {name: as_text(value) for name, value in said.items() if name not in IN_BODY_ALONE and value is not None}
         return {"success": True, "failure": False}.get(row.outcome or ""), json.dumps(keys)
     if row.kind in _JUDGED_KINDS:
         said = json.loads(row.body)
@@ -454,20 +456,19 @@ def _beside(row: Row) -> tuple[bool | None, str | None]:
     return None, None
 
 
-_NOT_KEYS: Final = ("id", "kind", "content", "metadata")
 _JUDGED_KINDS: Final = ("fix", "episode", "trajectory")
 
 
-def _as_text(value: Any) -> str:
-    """As SQLite has it when it takes a value out of JSON."""
+def as_text(value: Any) -> str:
+    """As SQLite has it when it takes a value out of JSON; of numbers with many digits its versions differ."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
-        whole, e, power = f"{value:.15g}".partition("e")
+        whole, e, power = repr(value + 0.0).partition("e")  # there is no -0.0
         return (whole if "." in whole else f"{whole}.0") + e + power
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return to_json(value).decode()
 
 
 def _event_values(event: Event) -> tuple[Any, ...]:

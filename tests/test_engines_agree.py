@@ -1,0 +1,213 @@
+"""A memory in a file and one in a database answer the same, whatever they are asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from math import fmod
+from typing import Any
+
+import apsw
+import psycopg
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pydantic_core import to_json
+
+import postgres_server
+from engines import memories
+from hardwon import Experience, Memory, Metadata
+from hardwon.fields import to_us
+from hardwon.learn.lessons import DAY_US, KIND_OF_SCOPE
+from hardwon.model import STATUSES, AnyRecord, Moment
+from hardwon.recall.filters import Filters
+from hardwon.recall.terms import query_terms
+from hardwon.store.contract import Store
+from hardwon.store.postgres.words import POSTGRES
+from hardwon.store.postgres.writer import as_text
+from hardwon.store.sqlite_sql import SQLITE
+from logs import records as recurring
+from strategies import at, json_values, kept_records
+
+SIGNS = st.sampled_from([*"ab-]c/.\\*?[!^é", "😀", "\n"])
+globs = st.text(SIGNS, max_size=8)
+paths = st.text(st.sampled_from([*"ab-]c/.\\*?[!^é", "😀", "\n"]), max_size=6)
+
+
+@pytest.fixture(scope="module")
+def ask_postgres() -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres_server.server().url, autocommit=True) as connection:
+        yield connection
+
+
+@settings(max_examples=500)
+@given(globs, st.lists(paths, min_size=1, max_size=20))
+@example("[]-a]", ["]", "^", "-", "a", "_"])
+@example("[b-a]", ["a", "b", "-"])
+def test_a_glob_matches_the_same_paths(ask_postgres: psycopg.Connection[Any], glob: str, tried: list[str]) -> None:
+    tried = [*tried, glob, glob.replace("*", ""), glob.strip("[]^!")]
+    with closing(apsw.Connection(":memory:")) as connection:
+        matches = SQLITE.matches_glob("value", "?2")
+        sql = f"SELECT value FROM json_each(?1) WHERE {matches} ORDER BY key"
+        in_file = [path for (path,) in connection.execute(sql, (json.dumps(tried), SQLITE.glob(glob)))]
+    matches = POSTGRES.matches_glob("path", "%s")
+    sql = f"SELECT path FROM unnest(%s::text[]) WITH ORDINALITY AS u (path, place) WHERE {matches} ORDER BY place"
+    asked = ask_postgres.execute(sql.encode(), (tried, POSTGRES.glob(glob)))
+    assert [path for (path,) in asked] == in_file
+
+
+@contextmanager
+def one_of_each() -> Iterator[tuple[Memory, Memory]]:
+    with memories("sqlite", 1, clock=lambda: at(10**7)) as (one,), memories("postgres", 1, clock=lambda: at(10**7)) as (other,):
+        yield one, other
+
+
+def metadata_at(seconds: int) -> Metadata:
+    return Metadata(project_id="default", context=Moment(timestamp=at(seconds)))
+
+
+def both(one: Store, other: Store, ask: str, *asked: Any, **how: Any) -> Any:
+    """What both answer, after it turned out to be the same."""
+    answer, again = getattr(one, ask)("default", *asked, **how), getattr(other, ask)("default", *asked, **how)
+    assert again == answer, (ask, asked, how)
+    return answer
+
+
+def in_sqlite(values: list[Any]) -> list[str]:
+    """How SQLite words values that it takes out of JSON."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        found = connection.execute("SELECT CAST(value AS TEXT) FROM json_each(?1)", (to_json(values),))
+        return [text for (text,) in found]
+
+
+def short(value: Any) -> Any:
+    """Of many digits each version of SQLite makes something else."""
+    return round(fmod(value, 1e5), 3) if isinstance(value, float) else value
+
+
+given_values = json_values.filter(lambda value: value is not None).map(short)
+
+
+@settings(max_examples=200)
+@given(st.lists(given_values | st.floats(-1e9, 1e9).map(short), min_size=1))
+def test_a_value_is_worded_alike(values: list[Any]) -> None:
+    assert [as_text(value) for value in values] == in_sqlite(values)
+
+
+@settings(max_examples=20)
+@given(st.lists(given_values, min_size=1, max_size=15))
+@example([True, False, 0, -0.0, 1.0, 1e15, 1e20, 1.5e300, 1e-5, 0.1, 2**62, "", "1", [1e16, "é"], {"a": [None, True]}])
+def test_a_key_has_the_same_values(values: list[Any]) -> None:
+    made = [
+        Experience(content="x", outcome="success", tool="conversation", metadata=metadata_at(number), ticket=value)
+        for number, value in enumerate(values)
+    ]
+    words = [*in_sqlite(values), *(form for value in values for form in (str(value), json.dumps(value)))]
+    askable = {word for word in words if 0 < len(word) < 150 and word.isprintable() and word == word.strip()}
+    with one_of_each() as (one, other):
+        one.add_many(made)
+        other.add_many(made)
+
+        def asked(key: str) -> int:
+            return len(both(one._store, other._store, "page", Filters(key=key), None, 99))
+
+        found = [asked(f"ticket={word}") for word in askable]
+        assert any(found) or askable.isdisjoint(in_sqlite(values))
+        assert (asked("kind=experience"), asked("content=x"), asked("outcome=success")) == (len(made),) * 3
+        assert (asked(f"id={made[0].id}"), asked("content=y"), asked("metadata=x")) == (1, 0, 0)
+
+
+kept = st.lists(st.one_of(kept_records, recurring), min_size=1, max_size=10, unique_by=lambda record: record.id)
+changes = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["archive", "verify", "forget", "distrust"])), max_size=4)
+
+
+def change(memory: Memory, record: AnyRecord, how: str) -> None:
+    if how == "distrust":
+        memory.rollback(record.metadata.source.author)
+    elif how == "forget":
+        memory.forget(record.id)
+    elif (found := memory.get(record.id)) is None:
+        return
+    elif how == "archive" and found.metadata.validation.status != "archived":
+        memory.archive(record.id, "stale")
+    elif how == "verify" and found.metadata.validation.status == "hypothesis":
+        memory.verify(record.id, "test_runner")
+
+
+def glob_of(path: str, place: int) -> str:
+    return path[:place] + "*" + path[place + 1 :]
+
+
+@st.composite
+def filters_for(draw: st.DrawFn, log: list[AnyRecord]) -> Filters:
+    """Some that a record of the log passes, or nearly."""
+    record = draw(st.sampled_from(log))
+    own = {name: getattr(record, name, None) for name in ("kind", "outcome", "tool", "task_id")}
+    issue = getattr(record, "issue", None)
+    own |= {"model": issue and issue.model, "issue_type": issue and issue.issue_type}
+    own |= {"author": record.metadata.source.author, "status": draw(st.sampled_from(STATUSES))}
+    own |= {"since": record.metadata.context.timestamp, "until": draw(st.sampled_from(log)).metadata.context.timestamp}
+    own |= {"tag": next(iter(record.metadata.tags), None), "any_standing": draw(st.booleans())}
+    files = record.metadata.context.related_files
+    own |= {"path": glob_of(files[0].path, draw(st.integers(0, 20))) if files else None}
+    wanted = draw(st.sets(st.sampled_from(sorted(own)), max_size=3))
+    return Filters.model_validate({name: value for name, value in own.items() if name in wanted and value is not None})
+
+
+@settings(max_examples=20)
+@given(kept, changes, st.data())
+def test_whatever_is_asked(log: list[AnyRecord], changed: list[tuple[int, str]], data: st.DataObject) -> None:
+    with one_of_each() as (one, other):
+        for memory in (one, other):
+            memory.add_many([record for record in log if record.kind != "adopted"])
+            memory.take_in([record for record in log if record.kind == "adopted"])
+            for number, how in changed:
+                change(memory, log[number % len(log)], how)
+        stores = one._store, other._store
+        asked = [Filters(), *(data.draw(filters_for(log)) for _ in range(6))]
+        keys = sorted({key for row, _ in stores[0].rows("default") for key in row.keys})
+        terms = query_terms(" ".join(row.terms for row, _ in stores[0].rows("default")))[:40]
+        for filters in asked:
+            same_records(stores, filters, keys, terms)
+        same_figures(stores)
+
+
+def same_records(stores: tuple[Store, Store], filters: Filters, keys: list[str], terms: list[str]) -> None:
+    def ids(ask: str, *given: Any, **how: Any) -> list[list[str]]:
+        found = [getattr(store, ask)("default", *given, **how) for store in stores]
+        return [[getattr(each, "id", None) or each[0].id for each in rows] for rows in found]
+
+    for trusted in (False, True):
+        in_file, in_database = ids("page", filters, None, 99, trusted=trusted)
+        assert in_database == in_file, (filters, trusted)
+        assert both(*stores, "count", filters, trusted=trusted) == len(in_file)
+    in_file, in_database = ids("by_key", keys, filters, 99)
+    assert in_database == in_file, (filters, keys)
+    in_file, in_database = ids("search", terms, filters, 99)
+    assert set(in_database) == set(in_file), (filters, terms)
+
+
+def same_figures(stores: tuple[Store, Store]) -> None:
+    counts = both(*stores, "counts")
+    if counts.first_us is not None:
+        both(*stores, "activity", counts.first_us // DAY_US, counts.last_us // DAY_US + 1)
+    routes = [sorted(store.routes("default", ["error_type", "task_type", "größe"]), key=repr) for store in stores]
+    assert routes[1] == routes[0]
+    both(*stores, "rolled_back")
+    both(*stores, "vouched_items")
+    for scope in KIND_OF_SCOPE:
+        both(*stores, "distinct_keys", scope)
+        both(*stores, "totals", scope, 50)
+        both(*stores, "totals", scope, 50, to_us(at(0)) // DAY_US + 1)
+        both(*stores, "day_totals", scope, 50, 0)
+        for key in both(*stores, "most_counted", scope, 5):
+            both(*stores, "daily", scope, key)
+            both(*stores, "daily", scope, key, 2)
+            both(*stores, "newest_taught", scope, key, "", 5)
+            both(*stores, "tallies", scope, key, 3)
+            shares = [store.shares("default", scope, key, 21_000) for store in stores]
+            assert [item for item, _ in shares[1]] == [item for item, _ in shares[0]]
+            for (_, mine), (_, its) in zip(*shares, strict=True):
+                assert asdict(its) == pytest.approx(asdict(mine), abs=1e-9)
