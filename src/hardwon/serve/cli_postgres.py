@@ -42,7 +42,7 @@ add_app(
     "postgres",
     SERVING,
     postgres,
-    more="""[storage.md](storage.md#in-postgresql) tells all of it. `URL` is `postgresql://user@host/database`; it may be left out where
+    more="""[storage.md](storage.md) tells all of it. `URL` is `postgresql://user@host/database`; it may be left out where
     `--memory`, or a setting, names a database. No password is shown. These commands need `pip install 'hardwon[postgres]'`.
 
     | a database user may, as | |
@@ -59,8 +59,8 @@ UrlBeforeUser = Annotated[str, typer.Argument(metavar="URL", help="The database;
 User = Annotated[str | None, typer.Argument(metavar="USER", help="A database user that exists.", show_default=False)]
 Project = Annotated[str | None, typer.Option(help="The project.", show_default="the chosen one, else default")]
 Server = Annotated[bool, typer.Option("--server", help="Instead of a project: the tokens, for who runs hardwon serve.")]
-_SETUP: Final = """`location`, `version` (of the schema), `server` (its version), `projects`, `grants` (a list of `user`, `project` and
-    `access`; project null and access "server": the tokens), `vectors` (whether pgvector indexes them), `distributed`."""
+_SETUP: Final = """`location`, `version` (of the schema), `server` (its version), `projects`, `grants` (a list of `user`,
+    `project` and `access`; project null and access "server": the tokens), `vectors` (whether pgvector indexes them), `distributed`."""
 _GRANT: Final = "`user`, `project` (null: the tokens of a server)"
 
 
@@ -69,7 +69,7 @@ _GRANT: Final = "`user`, `project` (null: the tokens of a server)"
     "hardwon postgres init postgresql://admin@localhost/brain",
     "hardwon postgres init postgresql://admin@localhost/brain --project shop --project website --json",
     answers=_SETUP,
-    more="""In one transaction, and only what is missing, so it may be run again: to add a project, or after an upgrade. It makes
+    more="""It may be run again, to add a project or after an upgrade. In one transaction it makes what is missing of
 
     - the schema `hardwon`, with tables, indexes and three views of fix history;
     - roles of the whole server: `hardwon_owner` (has the tables), `hardwon_keeper` (reaches the tokens), `hardwon_reader`,
@@ -111,8 +111,8 @@ def init(
     "hardwon --memory postgresql://admin@localhost/brain postgres grant anna --project shop --as governor --json",
     "hardwon postgres grant postgresql://admin@localhost/brain anna --server",
     answers=f"{_GRANT}, `access`.",
-    more="""It is just what is said here: a governor who is granted `--as reader` is a reader from then on. The user is one of the
-    server's own (`CREATE ROLE anna LOGIN`).""",
+    more="""Just so far: a governor who is granted `--as reader` is a reader from then on. The user is one of the server's own
+    (`CREATE ROLE anna LOGIN`).""",
 )
 def grant(
     ctx: typer.Context,

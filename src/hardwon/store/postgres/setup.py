@@ -79,8 +79,8 @@ def initialise(link: Link, projects: Sequence[str], *, distribute: bool = False)
                 _distribute(session)
     except ForbiddenError as error:
         raise ForbiddenError(
-            f"this database user may not set {link.location} up ({error.__cause__ or error}): it takes CREATEROLE and CREATE on "
-            f"the database, and, where somebody else set a database of this server up, their roles {SCHEMA}_… WITH ADMIN OPTION; "
+            f"this user may not set {link.location} up ({error.__cause__ or error}): it takes CREATEROLE and CREATE on the "
+            f"database, and, where another user set a database of this server up, their roles {SCHEMA}_… WITH ADMIN OPTION; "
             "a superuser has all of that"
         ) from None
 
@@ -110,14 +110,15 @@ def revoke(link: Link, user: str, project: str | None) -> list[str]:
 
 
 def describe(link: Link) -> Setup:
-    """What is set up, as far as the URL's user sees it."""
+    """What is set up, as far as the URL's user sees it: who does not own the database is told of itself alone."""
     with link.reading(None) as session:
         version = version_of(session)
         granted = session.select(f"SELECT role, project_id, level FROM {SCHEMA}.granted ORDER BY project_id, level")
         place = {str(role): (str(project), str(level)) for role, project, level in granted}
         members = session.select(
             "SELECT m.rolname, g.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.member "
-            f"JOIN pg_roles g ON g.oid = a.roleid WHERE g.rolname = ANY (?1) AND {_MAY_ACT} ORDER BY 1, 2",
+            f"JOIN pg_roles g ON g.oid = a.roleid WHERE g.rolname = ANY (?1) AND {_MAY_ACT} "
+            f"AND (m.rolname = session_user OR pg_has_role(session_user, '{OWNER}', 'MEMBER')) ORDER BY 1, 2",
             ([*place, KEEPER],),
         )
         (server,) = session.first("SELECT current_setting('server_version')") or ("",)
@@ -139,7 +140,7 @@ def _furthest(grants: Iterable[Grant]) -> list[Grant]:
         known = best.get((each.user, each.project))
         if known is None or (each.project is not None and ACCESS.index(each.access) > ACCESS.index(known.access)):
             best[each.user, each.project] = each
-    return list(best.values())
+    return sorted(best.values(), key=lambda each: (each.user, each.project or ""))
 
 
 # --- the schema -------------------------------------------------------------------------------------------------
