@@ -21,7 +21,7 @@ from command_line import answered, at_once, hardwon_does, refused, settle
 from engines import a_database
 from hardwon import Client, Memory
 from hardwon.errors import ForbiddenError, NotAdmittedError
-from mcp_calls import over_stdio
+from mcp_calls import over_stdio, parameters
 from serving import Process
 
 FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
@@ -52,7 +52,7 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
     server = Process(cast("Path", url))
     try:
         with Client(server.url, secret) as client:
-            kept = client.remember("upload failed", "failure", tool="unknown", author=None)
+            kept = client.remember("upload failed", "failure", tool="unknown")
             assert kept.metadata.source.author == "ci"
             client.verify(kept.id, "compiler")
             assert [hit.record.id for hit in client.recall("upload")] == [kept.id]
@@ -89,7 +89,7 @@ async def _recalled(url: str, secret: str, query: str) -> list[str]:
 
 def test_mcp_over_stdio_on_a_database(url: str) -> None:
     async def talk() -> None:
-        async with over_stdio(url) as client:
+        async with over_stdio(parameters(url)) as client:
             said = {"content": "KeyError id", "outcome": "failure", "tool": "unknown"}
             answer = await client.call_tool("remember", said)
             assert not answer.is_error, answer
@@ -126,13 +126,13 @@ def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> No
 
 WALK: tuple[tuple[str, ...], ...] = (
     ("remember", "KeyError 'id' in login.py", *FAILURE, "--tag", "auth", "--key", "service=web"),
-    ("remember", "login works with a default", "--outcome", "success", "--tool", "code_interpreter"),
-    ("record", "fact", "Uploads over 2 GB fail with HTTP 413.", "--type", "error"),
+    ("remember", "login works with a default", "--outcome", "learning", "--insight-type", "fact"),
+    ("record", "fact", "Uploads over 2 GB fail with HTTP 413.", "--fact-type", "error"),
     ("record", "episode", "parse_dates", "--score", "0.9", "--success", "Read the log first"),
     ("record", "episode", "parse_dates", "--score", "0.2", "--mistake", "Forgot time zones"),
     ("recall", "login KeyError"),
     ("recall", "uploads", "--kind", "fact"),
-    ("context", "login KeyError", "--task", "parse_dates"),
+    ("context", "login KeyError", "--task-id", "parse_dates"),
     ("advise", "use a default"),
     ("generate", "200", "--load", "--seed", "3"),
     ("stats",),
@@ -145,7 +145,7 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("consolidate",),
     ("rules",),
     ("decisions",),
-    ("rollback", "somebody", "--yes"),
+    ("rollback", "somebody", "--reason", "it made things up"),
     ("rebuild",),
     ("cleanup", "--yes"),
     ("compress", "--yes"),
@@ -154,9 +154,10 @@ WALK: tuple[tuple[str, ...], ...] = (
     ("stats",),
     ("export", "records.jsonl", "--force"),
     ("load", "records.jsonl"),
-    ("audit",),
+    ("trends",),
 )
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MARK = re.compile(r"hardwon-memory [0-9a-f]{16}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _OF_THE_PLACE = {"location", "size_bytes", "before_bytes", "after_bytes", "memory", "number"}
 
@@ -173,7 +174,8 @@ def walked(location: str) -> list[Any]:
         if isinstance(value, float):
             return round(value, 6)
         if isinstance(value, str):
-            return _TIME.sub("then", _ID.sub(lambda found: ids.setdefault(found[0], f"id {len(ids)}"), value))
+            named = _ID.sub(lambda found: ids.setdefault(found[0], f"id {len(ids)}"), value)
+            return _MARK.sub("hardwon-memory", _TIME.sub("then", named))
         return value
 
     answers = []
@@ -195,7 +197,7 @@ def test_a_demo_and_a_report_of_it(url: str) -> None:
     assert "***" not in made["memory"]
     assert answered("--memory", url, "report", "here.html")
     assert Path("here.html").stat().st_size > 10_000
-    found = answered("--memory", url, "doctor") if False else at_once("--memory", url, "doctor", "--json")
+    found = at_once("--memory", url, "doctor", "--json")
     assert {each["check"] for each in json.loads(found.stdout)["findings"] if not each["ok"]} == {"durability"}
 
 
@@ -205,7 +207,8 @@ def test_a_demo_and_a_report_of_it(url: str) -> None:
         ("backup", "copy.db"),
         ("restore", "kept.db", "--yes"),
         ("sync", "--make-tree"),
-        ("fix-history", "show"),
+        ("fix-history", "stats"),
+        ("export", "fixes.csv"),
     ],
 )
 def test_what_needs_a_file_says_what_to_do_instead(url: str, arguments: tuple[str, ...]) -> None:
@@ -214,3 +217,9 @@ def test_what_needs_a_file_says_what_to_do_instead(url: str, arguments: tuple[st
     said = refused("--memory", url, *arguments)
     assert "merge" in said
     assert not Path("copy.db").exists()
+
+
+def test_a_folder_of_fix_history_is_no_database() -> None:
+    said = refused("fix-history", "--memory-dir", "postgresql://anna:hunter2@host/brain", "stats")
+    assert "merge" in said
+    assert "hunter2" not in said
