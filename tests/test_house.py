@@ -39,6 +39,7 @@ LAYERS = [
         "feedback",
         "once",
         "tokens",
+        "databases",
     },
     {"datasets"},
     {"doors"},

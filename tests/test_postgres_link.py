@@ -115,7 +115,10 @@ def later(seconds: float, work: Callable[[], object]) -> Iterator[None]:
     ("url", "shown"),
     [
         (f"postgresql://ann:{ENCODED}@db.example:5433/team", "postgresql://ann@db.example:5433/team"),
-        (f"postgres://ann@db.example/team?password={ENCODED}&sslmode=require", "postgres://ann@db.example/team?sslmode=require"),
+        (
+            f"postgres://ann@db.example/team?password={ENCODED}&sslmode=require",
+            "postgres://ann@db.example/team?sslmode=require",
+        ),
         (f"postgresql://db/team?sslpassword={ENCODED}&user=a%40b", "postgresql://db/team?user=a%40b"),
         (f"postgresql://ann:{ENCODED}@one:1,two:2/team", "postgresql://ann@one:1,two:2/team"),
         (f"postgresql://ann:{ENCODED}@one,two:2/team", "postgresql://ann@one,two:2/team"),

@@ -169,6 +169,9 @@ must not keep others waiting for its locks for ever."""
 POSTGRES_CANCEL_S: Final = 2.0
 """How long a statement that nobody waits for any more is given to end, before its connection is closed."""
 
+POSTGRES_NAME_BYTES_MAX: Final = 63
+"""PostgreSQL cuts longer names of users short, and would then take one for another."""
+
 POSTGRES_STREAM_ROWS: Final = 500
 """Rows that are fetched at a time where all of a large memory is read."""
 

@@ -55,6 +55,14 @@ class PostgresStore(SqlStore):
         self._link = Link(url, busy_timeout_ms)
         self._roles: dict[str, dict[str, str]] = {}
         self._unasked: dict[str, int] = {}
+        try:
+            self._extension = self._look_around()
+        except BaseException:
+            self._link.close()
+            raise
+
+    def _look_around(self) -> str | None:
+        """Where pgvector is, once the schema is known to be of this version."""
         with self._link.reading(None) as session:
             version = setup.version_of(session)
             if version > SCHEMA_VERSION:
@@ -62,7 +70,7 @@ class PostgresStore(SqlStore):
         if version < SCHEMA_VERSION:
             setup.bring_up_to_date(self._link)
         with self._link.reading(None) as session:
-            self._extension = setup.extension_schema(session) if setup.has_vectors(session) else None
+            return setup.extension_schema(session) if setup.has_vectors(session) else None
 
     @property
     def location(self) -> str:
