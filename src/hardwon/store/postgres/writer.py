@@ -302,10 +302,8 @@ class PostgresWriter(SqlWriter):
         sql = "SELECT count(*) FROM (SELECT 1 FROM record_text WHERE project_id = ?1 AND seq > ?2 LIMIT ?3) AS grown"
         due = max(1, counted // limits.TERMS_COUNTED_EVERY)
         (grown,) = self._session.first(sql, (self._project, counted_to, due)) or (0,)
-        if grown >= due:
-            lock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
-            if (self._session.first(lock, (self._project, _COUNTING_TERMS)) or (False,))[0]:
-                self._count_terms()
+        if grown >= due and self._is_first_to(_COUNTING_TERMS):
+            self._count_terms()
 
     def _counted(self) -> tuple[int, int, int]:
         """How many texts are counted, of how many words, up to which number."""
@@ -371,6 +369,16 @@ class PostgresWriter(SqlWriter):
         self._session.first("SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))", (key, _SAME_REQUEST))
         return super().request(project, key)
 
+    def _drop_requests(self, kept_since_us: int) -> None:
+        # One process at a time, and nobody waits for it: two that drop the same ones could wait for each other.
+        if self._is_first_to(_DROPPING_REQUESTS):
+            super()._drop_requests(kept_since_us)
+
+    def _is_first_to(self, what: int) -> bool:
+        """Whether nobody else does this for the project right now; nobody else begins to before this transaction ends."""
+        sql = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
+        return bool((self._session.first(sql, (self._project, what)) or (False,))[0])
+
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         if self.embedder(project) == (name, dimension):
             return
@@ -404,6 +412,7 @@ _WITNESS_RECORD: Final = "SELECT 1 FROM record WHERE project_id = ?1 AND id = ?2
 _WITNESS_EVENT: Final = "SELECT 1 FROM event WHERE project_id = ?1 AND id = ?2"
 _COUNTING_TERMS: Final = 1
 _SAME_REQUEST: Final = 2
+_DROPPING_REQUESTS: Final = 3
 """What advisory locks are about, beside those on whole projects."""
 
 
