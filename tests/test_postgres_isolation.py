@@ -489,7 +489,8 @@ class TestLevels:
             values = ", ".join((kept | claim).get(name, name) for name in columns)
             sql = (
                 f"INSERT INTO hardwon.record (id, seq, {', '.join(columns)}) "
-                f"SELECT '{new_id()}', nextval('hardwon.record_seq'), {values} FROM hardwon.record WHERE id = '{acting.place.of_a['asked']}'"
+                f"SELECT '{new_id()}', nextval('hardwon.record_seq'), {values} "
+                f"FROM hardwon.record WHERE id = '{acting.place.of_a['asked']}'"
             )
             if acting.access == READER or (acting.access == WRITER and claim):
                 acting.refused(sql)

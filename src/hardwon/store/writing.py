@@ -225,14 +225,18 @@ class SqlWriter(Writer):
         return Request(row[0], json.loads(row[1])) if row else None
 
     def keep_request(self, project: str, key: bytes, request: Request, at_us: int, kept_since_us: int) -> None:
+        self._drop_requests(kept_since_us)
+        self._session.run(
+            "INSERT INTO request (project_id, key, said, ids, at_us) VALUES (?1, ?2, ?3, ?4, ?5)",
+            (project, key, request.said, json.dumps(request.ids), at_us),
+        )
+
+    def _drop_requests(self, kept_since_us: int) -> None:
+        """Some of those that are older."""
         self._session.run(
             "DELETE FROM request WHERE (project_id, key) IN "
             f"(SELECT project_id, key FROM request WHERE at_us < ?1 LIMIT {limits.REQUESTS_DROPPED_AT_ONCE})",
             (kept_since_us,),
-        )
-        self._session.run(
-            "INSERT INTO request (project_id, key, said, ids, at_us) VALUES (?1, ?2, ?3, ?4, ?5)",
-            (project, key, request.said, json.dumps(request.ids), at_us),
         )
 
 

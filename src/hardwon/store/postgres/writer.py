@@ -167,6 +167,8 @@ class PostgresWriter(SqlWriter):
         result = Appended([], [], [], [])
         if not rows:
             return result
+        if self.may_govern(self._project) and any(row.status != "hypothesis" or row.helped or row.hindered for row in rows):
+            self._govern()  # a writer's record claims what its policy lets it claim, and is refused otherwise
         given = as_rows(_RECORD, map(_values, rows))
         numbers: dict[str, int] = dict(self._session.select(_INSERT_RECORD, (given,)))
         numbered: list[tuple[int, Row]] = []
@@ -334,8 +336,7 @@ class PostgresWriter(SqlWriter):
         due, grown = self._session.first(_GROWN, (self._project, *_COUNTS)) or (1, 0)
         if grown < due:
             return int(due - grown) // limits.TERMS_ASKED_SHARE
-        lock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
-        if (self._session.first(lock, (self._project, _COUNTING_TERMS)) or (False,))[0]:
+        if self._is_first_to(_COUNTING_TERMS):
             self._count_terms()
         return 0
 
@@ -396,6 +397,16 @@ class PostgresWriter(SqlWriter):
         self._session.first("SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))", (key, _SAME_REQUEST))
         return super().request(project, key)
 
+    def _drop_requests(self, kept_since_us: int) -> None:
+        # One process at a time, and nobody waits for it: two that drop the same ones could wait for each other.
+        if self._is_first_to(_DROPPING_REQUESTS):
+            super()._drop_requests(kept_since_us)
+
+    def _is_first_to(self, what: int) -> bool:
+        """Whether nobody else does this for the project right now; nobody else begins to before this transaction ends."""
+        sql = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
+        return bool((self._session.first(sql, (self._project, what)) or (False,))[0])
+
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         if self.embedder(project) == (name, dimension):
             return
@@ -429,6 +440,7 @@ _WITNESS_RECORD: Final = "SELECT 1 FROM record WHERE project_id = ?1 AND id = ?2
 _WITNESS_EVENT: Final = "SELECT 1 FROM event WHERE project_id = ?1 AND id = ?2"
 _COUNTING_TERMS: Final = 1
 _SAME_REQUEST: Final = 2
+_DROPPING_REQUESTS: Final = 3
 """What advisory locks are about, beside those on whole projects."""
 
 
