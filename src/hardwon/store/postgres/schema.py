@@ -3,8 +3,8 @@
 Tables and columns are named as in SQLite (`store.migrations`), with these differences:
 
 record       `good` (whether it turned out well) and `extra` (keys of the caller's own) are columns, so that no body is parsed.
-record_text  `vector` holds the same terms for the index. How often a record has a term is its weight (D once, C twice, B three
-             times, A more often), and every term begins with a mark of its project, so the index is led by the project too.
+record_text  `vector` holds the same terms for the index: each once, once more where the record has it twice, three times or more
+             often, and behind a mark of its project, so that the index is led by the project too (`words.as_vector`).
 event        what queries ask of its body has columns of its own.
 term_count   how many records have a term, as of the last count; how many were counted is in `state`.
 record_vector   `embedding` is there where the server has pgvector; `vector` is the same in bytes.
@@ -22,6 +22,7 @@ from typing import Final
 from hardwon import limits
 from hardwon.learn.lessons import LEVELS
 from hardwon.model import VOUCHED_STATUSES
+from hardwon.recall import bm25
 
 SCHEMA: Final = "hardwon"
 OWNER: Final = "hardwon_owner"
@@ -231,21 +232,21 @@ CREATE INDEX fix_by_strategy ON fix (project_id, strategy, seq);
 
 # A condition on the index of terms cannot be used beneath a policy: the planner does not know that comparing terms tells
 # nothing about rows that the policy hides. So this one function looks past the policy, and asks itself what the policy would.
+# It is BM25 (`recall.bm25`), where a term that a text has `times` adds what it is worth more than one time less. All of it comes
+# from the index and the length: to unpack the vectors of all that match would take ten times as long.
 _MATCHING: Final = f"""
-CREATE FUNCTION matching(
-    wanted_project text, wanted tsquery, each_term tsquery[], worth float8[], usual_length float8, most bigint
-) RETURNS TABLE (seq bigint, score float8)
+CREATE FUNCTION matching(wanted_project text, terms tsquery[], times float8[], worth float8[], usual_length float8, most bigint)
+RETURNS TABLE (seq bigint, score float8)
 LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE ROWS 200 SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
-    SELECT t.seq, w.score FROM {SCHEMA}.record_text t CROSS JOIN LATERAL (
-        SELECT sum(u.worth * f.times * 2.2 / (f.times + 1.2 * (0.25 + 0.75 * t.length / usual_length))) AS score
-        FROM unnest(each_term, worth) AS u (term, worth)
-        CROSS JOIN LATERAL (SELECT ts_rank('{{0.1, 0.2, 0.3, 0.4}}', t.vector, u.term) * 16.4493406685 AS times) f
-        WHERE f.times > 0
-    ) w
-    WHERE t.project_id = wanted_project AND t.vector @@ wanted AND EXISTS (
+    SELECT t.seq, sum(u.worth * (u.times / (u.times + t.slowness) - (u.times - 1) / (u.times - 1 + t.slowness))) AS score
+    FROM unnest(terms, times, worth) AS u (term, times, worth) CROSS JOIN LATERAL (
+        SELECT r.seq, {bm25.K1}::float8 * ({1 - bm25.B}::float8 + {bm25.B}::float8 * (r.length / usual_length)) AS slowness
+        FROM {SCHEMA}.record_text r WHERE r.project_id = wanted_project AND r.vector @@ u.term OFFSET 0
+    ) t
+    WHERE EXISTS (
         SELECT 1 FROM {SCHEMA}.granted g WHERE g.project_id = wanted_project AND g.role = current_setting('role')
     )
-    ORDER BY w.score DESC, t.seq DESC LIMIT most
+    GROUP BY t.seq ORDER BY 2 DESC, 1 DESC LIMIT most
 $$;
 """
 

@@ -367,19 +367,21 @@ def _matching(
     where, bound = phrases.searchable(POSTGRES, project, filters)
     queries = as_queries(project, terms)
     asked = (
-        bound.add(" | ".join(queries)),
-        bound.add(queries),
-        bound.add([frequencies.worth(term) for term in terms]),
+        bound.add([query for _, query, _ in queries]),
+        bound.add([float(times) for _, _, times in queries]),
+        bound.add([frequencies.worth(term) for term, _, _ in queries]),
         bound.add(frequencies.usual_length),
         bound.add(most),
     )
+    # OFFSET 0: each is looked up by its number. The planner would go through all records, thinking that many are found.
     sql = (
-        "WITH b AS MATERIALIZED (SELECT seq, score FROM matching(?1, {}::tsquery, {}::text[]::tsquery[], {}::float8[], "
+        "WITH b AS MATERIALIZED (SELECT seq, score FROM matching(?1, {}::text[]::tsquery[], {}::float8[], {}::float8[], "
         "{}::float8, {}::bigint))".format(*asked)
-        + ", best AS MATERIALIZED (SELECT b.seq, b.score FROM b JOIN record r ON r.project_id = ?1 AND r.seq = b.seq "
-        f"WHERE {where} ORDER BY b.score DESC, r.at_us DESC, r.id DESC LIMIT {bound.add(_RESCORED * limit)}) "
-        f"SELECT {phrases.found_columns(POSTGRES)}, (SELECT count(*) FROM b) FROM best JOIN record r ON r.project_id = ?1 "
-        f"AND r.seq = best.seq JOIN record_text ON {POSTGRES.same_text('r')}"
+        + ", best AS MATERIALIZED (SELECT b.seq FROM b CROSS JOIN LATERAL (SELECT r.at_us, r.id FROM record r "
+        f"WHERE {where} AND r.seq = b.seq OFFSET 0) r ORDER BY b.score DESC, r.at_us DESC, r.id DESC "
+        f"LIMIT {bound.add(_RESCORED * limit)}) SELECT {phrases.found_columns(POSTGRES)}, (SELECT count(*) FROM b) FROM best "
+        "CROSS JOIN LATERAL (SELECT * FROM record WHERE project_id = ?1 AND seq = best.seq OFFSET 0) r "
+        "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE project_id = ?1 AND seq = best.seq OFFSET 0) record_text"
     )
     rows = session.select(sql, bound)
     return [phrases.found(row[:-1]) for row in rows], rows[0][-1] if rows else (most or 0)

@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from hardwon.store.sql import Dialect, Session, Values
 
-_WEIGHTS: Final = ("", "C", "B", "A")  # of a term that a text has once, twice, three times, more often
 IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
 """Keys of experiences that no column has beside: nobody asks for them often, and they are long."""
 
 _IN_BODY_ALONE: Final = ", ".join(f"'{name}'" for name in IN_BODY_ALONE)
+ONCE: Final = ":"
+_TIMES: Final = (ONCE, "2", "3", "4")  # between mark and term, where a text has the term at least so often
 
 
 class PostgresDialect(Dialect):
@@ -134,16 +135,20 @@ def as_rows(columns: Iterable[str], rows: Iterable[Values]) -> str:
 @lru_cache(maxsize=64)
 def mark_of(project: str) -> str:
     """Every term in the index begins with it, so that no entry belongs to two projects but by a rare chance."""
-    return blake2b(project.encode(), digest_size=4).hexdigest() + ":"
+    return blake2b(project.encode(), digest_size=3).hexdigest()
 
 
 def as_vector(project: str, words: Sequence[str]) -> str:
     """What is indexed of a text. Terms have no quotes or backslashes in them: `recall.terms` makes them."""
     mark = mark_of(project)
-    return " ".join(f"'{mark}{term}':1{_WEIGHTS[min(times, len(_WEIGHTS)) - 1]}" for term, times in Counter(words).items())
+    found = [f"'{mark}{ONCE}{term}'" for term in dict.fromkeys(words)]
+    if len(found) < len(words):
+        for term, times in Counter(words).items():
+            found += [f"'{mark}{sign}{term}'" for sign in _TIMES[1:times]]
+    return " ".join(found)
 
 
-def as_queries(project: str, terms: Iterable[str]) -> list[str]:
-    """Each term as something to search for; joined by `|`, any of them."""
+def as_queries(project: str, terms: Iterable[str]) -> list[tuple[str, str, int]]:
+    """Each term, what to search for to find it, and how often a text that is found has it at least."""
     mark = mark_of(project)
-    return [f"'{mark}{term}'" for term in terms]
+    return [(term, f"'{mark}{sign}{term}'", times) for term in terms for times, sign in enumerate(_TIMES, 1)]

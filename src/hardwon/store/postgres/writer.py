@@ -27,7 +27,7 @@ from hardwon.store.fix_tables import did
 from hardwon.store.packing import is_packed
 from hardwon.store.postgres.link import PostgresSession
 from hardwon.store.postgres.schema import GOVERNOR, ORDINARY_EVENTS, SCHEMA
-from hardwon.store.postgres.words import IN_BODY_ALONE, POSTGRES, as_rows, as_vector, mark_of, rows_with
+from hardwon.store.postgres.words import IN_BODY_ALONE, ONCE, POSTGRES, as_rows, as_vector, mark_of, rows_with
 from hardwon.store.rows import original_of
 from hardwon.store.writing import SqlWriter, taught_by
 
@@ -349,12 +349,11 @@ class PostgresWriter(SqlWriter):
             return
         with self._session.together():
             self._session.run(
-                "INSERT INTO term_count AS c (project_id, term, documents) "
-                "SELECT ?1, substr(word, ?4), ndoc FROM ts_stat(format("
-                "'SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
-                "?1::text, ?2::bigint, ?3::bigint)) ORDER BY 2 "
+                "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(word, ?4), ndoc "
+                "FROM ts_stat(format('SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
+                f"?1::text, ?2::bigint, ?3::bigint)) WHERE substr(word, ?4 - 1, 1) = '{ONCE}' ORDER BY 2 "
                 "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
-                (self._project, counted_to, last, len(mark_of(self._project)) + 1),
+                (self._project, counted_to, last, _term_from(self._project)),
             )
             self._set_counted(texts + more, words + longer, last)
 
@@ -374,10 +373,11 @@ class PostgresWriter(SqlWriter):
         if not gone:
             return
         self._session.run(
-            "UPDATE term_count c SET documents = c.documents - gone.times FROM (SELECT substr(u.lexeme, ?3) AS term, "
-            "count(*) AS times FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
-            "GROUP BY 1) gone WHERE c.project_id = ?1 AND c.term = gone.term",
-            (self._project, [seq for seq, _ in gone], len(mark_of(self._project)) + 1),
+            "UPDATE term_count c SET documents = c.documents - gone.times FROM (SELECT substr(u.lexeme, ?3) AS term, count(*) AS times "
+            "FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
+            f"AND substr(u.lexeme, ?3 - 1, 1) = '{ONCE}' GROUP BY 1) gone "
+            "WHERE c.project_id = ?1 AND c.term = gone.term",
+            (self._project, [seq for seq, _ in gone], _term_from(self._project)),
         )
         self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
         self._set_counted(max(0, texts - len(gone)), max(0, words - sum(length for _, length in gone)), counted_to)
@@ -442,6 +442,11 @@ _COUNTING_TERMS: Final = 1
 _SAME_REQUEST: Final = 2
 _DROPPING_REQUESTS: Final = 3
 """What advisory locks are about, beside those on whole projects."""
+
+
+def _term_from(project: str) -> int:
+    """Where in an entry of the index its term begins, as `substr` counts."""
+    return len(mark_of(project) + ONCE) + 1
 
 
 def as_numbers(vector: Iterable[float]) -> str:
