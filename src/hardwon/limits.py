@@ -166,6 +166,10 @@ must not keep others waiting for its locks for ever."""
 POSTGRES_CANCEL_S: Final = 2.0
 """How long a statement that nobody waits for any more is given to end, before its connection is closed."""
 
+PROJECT_BYTES_MAX: Final = 200
+"""The name of a project in PostgreSQL, in UTF-8. It leads every key, and with three other names of NAME_CHARS_MAX it has to fit
+into an entry of an index, which holds 2704 bytes."""
+
 POSTGRES_STREAM_ROWS: Final = 500
 """Rows that are fetched at a time where all of a large memory is read."""
 
