@@ -185,10 +185,13 @@ def kill_whoever_waits(server: Server, url: str, table: str, began: threading.Ev
 def filled(url: str, folder: Path) -> dict[str, str]:
     with Memory(url, PROJECT, consolidate_every=0) as memory, Memory(folder / "other.db", PROJECT) as other:
         facts = [memory.record_fact(f"fact {number}", "solution").id for number in range(4)]
-        for number in range(12):
+        made = [
             memory.record_episode(
-                "task", 0.9 - number % 2 / 2, successes=["Read the log."], mistakes=["Guessed."], author=f"a{number % 3}"
+                f"task{number % 2}", 0.95, successes=["Read the log."], mistakes=["Guessed."], author=f"a{number % 3}"
             )
+            for number in range(12)
+        ]
+        memory.verify(made[0].id, "test_runner", "ci-7")  # so that there is something to promote
         for number in range(3):
             other.record_episode("another", 0.9, successes=["Asked."], author=f"b{number}")
         other.verify(other.record_fact("elsewhere", "solution").id, "human_approval")

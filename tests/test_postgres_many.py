@@ -107,7 +107,8 @@ def test_many_processes_learn_at_once(place: str) -> None:
         shared = [memory.record_fact(f"Shared fact {number}: {TEXTS[number % 4]}", "solution").id for number in range(6)]
     with psycopg.connect(place) as connection:  # so old that everybody wants to clear them away
         connection.execute(
-            f"INSERT INTO hardwon.request SELECT 'default', int4send(n), '', '[]', n FROM generate_series(1, {OLD_REQUESTS}) n".encode()
+            "INSERT INTO hardwon.request SELECT 'default', int4send(n), '', '[]', n FROM generate_series(1, %s) n",
+            [OLD_REQUESTS],
         )
 
     def work(number: int, tell: Tell) -> None:

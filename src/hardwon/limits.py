@@ -171,6 +171,9 @@ POSTGRES_CANCEL_S: Final = 2.0
 
 POSTGRES_NAME_BYTES_MAX: Final = 63
 """PostgreSQL cuts longer names of users short, and would then take one for another."""
+PROJECT_BYTES_MAX: Final = 200
+"""The name of a project in PostgreSQL, in UTF-8. It leads every key, and with three other names of NAME_CHARS_MAX it has to fit
+into an entry of an index, which holds 2704 bytes."""
 
 POSTGRES_STREAM_ROWS: Final = 500
 """Rows that are fetched at a time where all of a large memory is read."""

@@ -72,7 +72,7 @@ CREATE TABLE granted (
     PRIMARY KEY (project_id, role)
 );
 CREATE UNIQUE INDEX granted_level ON granted (project_id, level);
-CREATE INDEX granted_role ON granted (role);
+CREATE UNIQUE INDEX granted_role ON granted (role);
 
 CREATE TABLE token (
     id TEXT PRIMARY KEY,

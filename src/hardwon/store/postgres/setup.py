@@ -10,7 +10,9 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Final
 
+from hardwon import limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NewerFileError, PlaceError
+from hardwon.model import Metadata
 from hardwon.store.postgres.link import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
@@ -59,12 +61,14 @@ class Setup:
 def role_name(database: str, project: str, access: str) -> str:
     """Roles belong to the whole server, projects to one database: the name tells both apart."""
     slug = _SLUG.sub("_", project.lower()).strip("_")[:_SLUG_CHARS]
-    mark = sha256(f"{database}\0{project}".encode()).hexdigest()[:8]
+    mark = sha256(f"{database}\0{project}".encode()).hexdigest()[:16]
     return "_".join(filter(None, ("hardwon", slug, mark, access)))
 
 
 def initialise(link: Link, projects: Sequence[str], *, distribute: bool = False) -> None:
     """Makes what is missing: schema, roles, and the roles of these projects. Done again, it changes nothing."""
+    for project in projects:
+        _check_name(project)
     try:
         with administering(link) as session:
             _refuse_old_server(session)
@@ -263,6 +267,12 @@ def _make_project(session: PostgresSession, project: str) -> None:
         session.become(OWNER)
         session.run(f"INSERT INTO {SCHEMA}.granted VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING", (role, project, access))
         session.become(None)
+
+
+def _check_name(project: str) -> None:
+    name = Metadata(project_id=project).project_id
+    if not name.strip() or len(name.encode()) > limits.PROJECT_BYTES_MAX:
+        raise InvalidInputError.one("project", project, f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank")
 
 
 def _make_role(session: PostgresSession, role: str) -> None:
