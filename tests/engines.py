@@ -23,6 +23,9 @@ from hardwon.store.postgres import setup
 from hardwon.store.postgres.link import Link
 from hardwon.store.postgres.schema import PROJECT_TABLES
 
+Places = Callable[[str], str]
+"""The fixture `place`: where memories can be, by names."""
+
 ENGINES = ("sqlite", "postgres")
 PROJECTS = ("default", "p", "q", "one", "two", "other", "here", "shared")
 FEWER_IN_POSTGRES = 3
