@@ -443,7 +443,7 @@ def test_where_a_memory_is(tmp_path: Path, place: Places, monkeypatch: pytest.Mo
 
 @pytest.mark.engines("sqlite")
 def test_files_and_folders_are_private(tmp_path: Path, place: Places) -> None:
-    with Memory(place("a") / "b") as memory:
+    with Memory(place("a/b")) as memory:
         memory.record_fact("x", "error")
         files = [file for file in (tmp_path / "a").rglob("*") if file.is_file()]
         assert {file.name for file in files} == {"memory.db", "memory.db-wal", "memory.db-shm"}

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,8 +27,10 @@ ME = Caller("me", "admin")
 
 
 @pytest.fixture
-def gate(place: Places) -> Gate:
-    return Gate(lambda project: Memory(place("brain"), project, checkout=False), None, open_to=ME)
+def gate(place: Places) -> Iterator[Gate]:
+    opened = Gate(lambda project: Memory(place("brain"), project, checkout=False), None, open_to=ME)
+    yield opened
+    opened.close()
 
 
 def asked(gate: Gate, name: str, key: str | None, **said: Any) -> Any:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clocks import Clock
 from engines import ENGINES, Places, holds_in_every_engine, memories, wrong_with
-from hardwon import Memory, fix_history_signature, generate_issue_signature, limits
+from hardwon import Experience, Memory, fix_history_signature, generate_issue_signature, limits
 from hardwon.errors import InvalidInputError
 from hardwon.model import AnyRecord
 from hardwon.recall.tokens import count_tokens

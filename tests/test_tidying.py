@@ -339,6 +339,7 @@ def test_packed_text_that_was_damaged_is_noticed() -> None:
     assert packed_by(body) == "d"
 
 
+@pytest.mark.engines("sqlite")
 def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Memory) -> None:
     long = "The first sentence tells it. " + "Then come details of xylophones. " * 40
     fix = a_fix(memory, 200, analysis=long, notes="note " * 100, system_info={"os": "Linux"})
@@ -379,6 +380,7 @@ def test_packed_fixes_can_leave_the_history_and_come_back(memory: Memory) -> Non
     assert wrong_with(memory) == []
 
 
+@pytest.mark.engines("sqlite")
 def test_an_archived_or_verified_fix_keeps_its_standing(memory: Memory) -> None:
     fix = a_fix(memory, 200, analysis="long " * 200)
     a_fix(memory, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
@@ -17,8 +18,9 @@ pytestmark = pytest.mark.engines(*ENGINES)
 
 
 @pytest.fixture
-def memory(place: Places) -> Memory:
-    return Memory(place("brain"), checkout=False)
+def memory(place: Places) -> Iterator[Memory]:
+    with Memory(place("brain"), checkout=False) as opened:
+        yield opened
 
 
 def learned(memory: Memory, content: str = "Retry after a minute.") -> str:

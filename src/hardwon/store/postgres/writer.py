@@ -90,6 +90,7 @@ class PostgresWriter(SqlWriter):
         self._governs = False
         self._taught: list[Taught] = []
         self._grown = 0
+        self._terms_taken_back = False
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # the only one that this transaction is about
         return GOVERNOR in self._roles
@@ -195,6 +196,8 @@ class PostgresWriter(SqlWriter):
         self._settle()
         if self._grown:
             self._count_terms_when_due()
+        if self._terms_taken_back:  # what no text has any more leaves no trace
+            self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
 
     def _settle(self) -> None:
         """The tallies are what the records of this transaction add up to."""
@@ -260,8 +263,19 @@ class PostgresWriter(SqlWriter):
             f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
             (row.project_id, seq, *(given[name] for name in _REWRITTEN)),
         )
+        sql = (
+            "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 AND s.value >= t.seq "
+            "WHERE t.project_id = ?1 AND t.seq = ?2"
+        )
+        counted = self._session.first(sql, (row.project_id, seq, COUNTED_TO))
+        if counted:
+            self._add_terms([seq], -1)
         self._drop_derived(row.project_id, seq)
         self._insert_derived([(seq, row)])
+        if counted:
+            self._add_terms([seq], 1)
+            sql = "UPDATE state SET value = value + ?3 WHERE project_id = ?1 AND name = ?2"
+            self._session.run(sql, (row.project_id, WORDS_COUNTED, len(row.terms.split()) - counted[0]))
 
     def replace(self, row: Row) -> None:
         self._govern()
@@ -340,8 +354,18 @@ class PostgresWriter(SqlWriter):
         ):
             self.set_state(self._project, name, value)
 
+    def _add_terms(self, seqs: Sequence[int], times: int) -> None:
+        """Counts the terms of these texts so many times more."""
+        self._terms_taken_back |= times < 0
+        self._session.run(
+            "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(u.lexeme, ?4), ?3 * count(*) "
+            "FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) GROUP BY 2 ORDER BY 2 "
+            "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
+            (self._project, list(seqs), times, len(mark_of(self._project)) + 1),
+        )
+
     def _uncount_terms(self, record_ids: Sequence[str]) -> None:
-        """Terms that only what is erased had leave no trace."""
+        """Of texts that are about to go."""
         texts, words, counted_to = self._counted()
         sql = (
             "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.project_id = t.project_id AND r.seq = t.seq "
@@ -350,13 +374,7 @@ class PostgresWriter(SqlWriter):
         gone = self._session.select(sql, (self._project, list(record_ids), counted_to))
         if not gone:
             return
-        self._session.run(
-            "UPDATE term_count c SET documents = c.documents - gone.times FROM (SELECT substr(u.lexeme, ?3) AS term, "
-            "count(*) AS times FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) GROUP BY 1) gone "
-            "WHERE c.project_id = ?1 AND c.term = gone.term",
-            (self._project, [seq for seq, _ in gone], len(mark_of(self._project)) + 1),
-        )
-        self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
+        self._add_terms([seq for seq, _ in gone], -1)
         self.set_state(self._project, TEXTS_COUNTED, max(0, texts - len(gone)))
         self.set_state(self._project, WORDS_COUNTED, max(0, words - sum(length for _, length in gone)))
 
