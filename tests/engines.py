@@ -23,6 +23,9 @@ from hardwon.store.postgres import setup
 from hardwon.store.postgres.link import Link
 from hardwon.store.postgres.schema import PROJECT_TABLES
 
+Places = Callable[[str], str]
+"""The fixture `place`: where memories can be, by names."""
+
 ENGINES = ("sqlite", "postgres")
 PROJECTS = ("default", "p", "q", "one", "two", "other", "here", "shared")
 FEWER_IN_POSTGRES = 3
@@ -112,9 +115,10 @@ def go_past(memory: Memory, sql: str) -> None:
 
 
 def everything_in(memory: Memory) -> bytes:
-    """All that a file holds, or all that the tables of a database show to whoever may see everything."""
+    """All that its files hold, or all that the tables of a database show to whoever may see everything."""
     if not is_url(memory.location):
-        return Path(memory.location).read_bytes()
+        file = Path(memory.location)
+        return b"".join(part.read_bytes() for part in sorted(file.parent.glob(f"{file.name}*")))
     with psycopg.connect(memory.location) as database:
         rows = [row for table in PROJECT_TABLES for row in database.execute(f"SELECT t::text FROM hardwon.{table} t".encode())]
     return "\n".join(text for (text,) in rows).encode()

@@ -144,6 +144,7 @@ class PostgresWriter(SqlWriter):
         self._governs = False
         self._taught: list[Taught] = []
         self._grown = 0
+        self._terms_taken_back = False
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # the only one that this transaction is about
         return GOVERNOR in self._roles
@@ -226,6 +227,8 @@ class PostgresWriter(SqlWriter):
         if self._grown:
             left = self._unasked.get(self._project, 0) - self._grown
             self._unasked[self._project] = left if left > 0 else self._count_terms_when_due()
+        if self._terms_taken_back:  # what no text has any more leaves no trace
+            self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
 
     def _settle(self) -> None:
         """The tallies are what the records of this transaction add up to."""
@@ -292,8 +295,19 @@ class PostgresWriter(SqlWriter):
             f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
             (row.project_id, seq, *(given[name] for name in _REWRITTEN)),
         )
+        sql = (
+            "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 AND s.value >= t.seq "
+            "WHERE t.project_id = ?1 AND t.seq = ?2"
+        )
+        counted = self._session.first(sql, (row.project_id, seq, COUNTED_TO))
+        if counted:
+            self._add_terms([seq], -1)
         self._drop_derived(row.project_id, seq)
         self._insert_derived([(seq, row)])
+        if counted:
+            self._add_terms([seq], 1)
+            sql = "UPDATE state SET value = value + ?3 WHERE project_id = ?1 AND name = ?2"
+            self._session.run(sql, (row.project_id, WORDS_COUNTED, len(row.terms.split()) - counted[0]))
 
     def replace(self, row: Row) -> None:
         self._govern()
@@ -362,8 +376,19 @@ class PostgresWriter(SqlWriter):
         for name, value in zip(_COUNTS, values, strict=True):
             self.set_state(self._project, name, value)
 
+    def _add_terms(self, seqs: Sequence[int], times: int) -> None:
+        """Counts the terms of these texts so many times more."""
+        self._terms_taken_back |= times < 0
+        self._session.run(
+            "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(u.lexeme, ?4), ?3 * count(*) "
+            "FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
+            f"AND substr(u.lexeme, ?4 - 1, 1) = '{ONCE}' GROUP BY 2 ORDER BY 2 "
+            "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
+            (self._project, list(seqs), times, _term_from(self._project)),
+        )
+
     def _uncount_terms(self, record_ids: Sequence[str]) -> None:
-        """Terms that only what is erased had leave no trace."""
+        """Of texts that are about to go."""
         texts, words, counted_to, *_ = self._session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0, 0, 0)
         sql = (
             "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.project_id = t.project_id AND r.seq = t.seq "
@@ -372,14 +397,7 @@ class PostgresWriter(SqlWriter):
         gone = self._session.select(sql, (self._project, list(record_ids), counted_to))
         if not gone:
             return
-        self._session.run(
-            "UPDATE term_count c SET documents = c.documents - gone.times FROM (SELECT substr(u.lexeme, ?3) AS term, count(*) AS times "
-            "FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
-            f"AND substr(u.lexeme, ?3 - 1, 1) = '{ONCE}' GROUP BY 1) gone "
-            "WHERE c.project_id = ?1 AND c.term = gone.term",
-            (self._project, [seq for seq, _ in gone], _term_from(self._project)),
-        )
-        self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
+        self._add_terms([seq for seq, _ in gone], -1)
         self._set_counted(max(0, texts - len(gone)), max(0, words - sum(length for _, length in gone)), counted_to)
 
     # --- the rest -----------------------------------------------------------------------------------------------
