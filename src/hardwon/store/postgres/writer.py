@@ -88,6 +88,7 @@ class PostgresWriter(SqlWriter):
         self._governs = False
         self._taught: list[Taught] = []
         self._grown = 0
+        self._happened = 0
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # the only one that this transaction is about
         return GOVERNOR in self._roles
@@ -193,6 +194,8 @@ class PostgresWriter(SqlWriter):
         self._settle()
         if self._grown:
             self._count_terms_when_due()
+        if self._grown + self._happened >= limits.POSTGRES_GROWTH_ROWS:
+            self._session.run("SELECT follow_growth()")
 
     def _settle(self) -> None:
         """The tallies are what the records of this transaction add up to."""
@@ -229,6 +232,7 @@ class PostgresWriter(SqlWriter):
             if event.id in added:
                 added.discard(event.id)
                 kept.append(event)
+        self._happened += len(kept)
         if kept:
             self._session.witness = _WITNESS_EVENT, (project, kept[0].id)
         return kept
