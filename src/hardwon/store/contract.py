@@ -250,6 +250,10 @@ class Writer(ABC):
         """The record's events by (time, id); an empty list where there are none."""
 
     @abstractmethod
+    def having_events(self, project: str, record_ids: Sequence[str]) -> list[str]:
+        """Those of these records that something happened to, in any order."""
+
+    @abstractmethod
     def event(self, project: str, event_id: str) -> Event | None:
         """One event by its id; None where there is none."""
 

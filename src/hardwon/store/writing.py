@@ -158,6 +158,10 @@ class SqlWriter(Writer):
     def events_of(self, project: str, record_id: str) -> list[Event]:
         return phrases.events_of(self._session, project, record_id)
 
+    def having_events(self, project: str, record_ids: Sequence[str]) -> list[str]:
+        sql = f"SELECT DISTINCT record_id FROM event WHERE project_id = ?1 AND {self._dialect.within('record_id', '?2')}"
+        return [str(found) for (found,) in self._session.select(sql, (project, self._dialect.listed(record_ids)))]
+
     def event(self, project: str, event_id: str) -> Event | None:
         found = self._session.first("SELECT body FROM event WHERE project_id = ?1 AND id = ?2", (project, event_id))
         return Event.model_validate_json(found[0]) if found else None

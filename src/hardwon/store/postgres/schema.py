@@ -250,6 +250,22 @@ LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE ROWS 200 SET search_path = {S
 $$;
 """
 
+# Every index is led by the project, and as long as nobody looked at a table, each seems as good as any other. The server looks
+# every minute or so, where it does at all; what a large write brought cannot wait for that.
+_GROWTH: Final = f"""
+CREATE FUNCTION follow_growth() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
+DECLARE
+    grown regclass;
+BEGIN
+    FOR grown IN SELECT c.oid FROM pg_class c WHERE c.relnamespace = '{SCHEMA}'::regnamespace AND c.relkind = 'r'
+        AND pg_relation_size(c.oid) > 2 * greatest(c.relpages, 1) * current_setting('block_size')::bigint ORDER BY c.oid
+    LOOP
+        EXECUTE format('ANALYZE (SKIP_LOCKED) %s', grown);
+    END LOOP;
+END $$;
+"""
+
 _NOT_ROLLED_BACK: Final = f"""NOT EXISTS (
         SELECT 1 FROM {SCHEMA}.record_key k JOIN {SCHEMA}.record d ON d.project_id = k.project_id AND d.seq = k.seq
         WHERE k.project_id = r.project_id AND k.key = 'rollback:' || r.author AND d.status IN ({_IN_EFFECT})
@@ -328,7 +344,8 @@ GRANT DELETE ON request, record_vector TO {group_role(WRITER)};
 GRANT USAGE ON SEQUENCE record_seq TO {group_role(WRITER)};
 GRANT UPDATE, DELETE ON {", ".join(PROJECT_TABLES)} TO {group_role(GOVERNOR)};
 GRANT SELECT, INSERT, UPDATE, DELETE ON token TO {KEEPER};
-REVOKE ALL ON FUNCTION matching FROM PUBLIC;
+REVOKE ALL ON FUNCTION matching, follow_growth FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION follow_growth TO {group_role(WRITER)};
 GRANT EXECUTE ON FUNCTION matching TO {group_role(READER)};
 """
 
@@ -370,7 +387,9 @@ CREATE POLICY kept ON token TO {KEEPER}, {OWNER} USING (true) WITH CHECK (true);
 """
 )
 
-MIGRATIONS: Final[tuple[str, ...]] = (_TABLES.replace(" TEXT", f" {_TEXT}") + _MATCHING + _VIEWS + _RIGHTS + _POLICIES,)
+MIGRATIONS: Final[tuple[str, ...]] = (
+    _TABLES.replace(" TEXT", f" {_TEXT}") + _MATCHING + _GROWTH + _VIEWS + _RIGHTS + _POLICIES,
+)
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 

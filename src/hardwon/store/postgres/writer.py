@@ -145,6 +145,7 @@ class PostgresWriter(SqlWriter):
         self._taught: list[Taught] = []
         self._grown = 0
         self._terms_taken_back = False
+        self._happened = 0
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # the only one that this transaction is about
         return GOVERNOR in self._roles
@@ -229,6 +230,8 @@ class PostgresWriter(SqlWriter):
             self._unasked[self._project] = left if left > 0 else self._count_terms_when_due()
         if self._terms_taken_back:  # what no text has any more leaves no trace
             self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
+        if self._grown + self._happened >= limits.POSTGRES_GROWTH_ROWS:
+            self._session.run("SELECT follow_growth()")
 
     def _settle(self) -> None:
         """The tallies are what the records of this transaction add up to."""
@@ -266,6 +269,7 @@ class PostgresWriter(SqlWriter):
             if event.id in added:
                 added.discard(event.id)
                 kept.append(event)
+        self._happened += len(kept)
         if kept:
             self._session.witness = _WITNESS_EVENT, (project, kept[0].id)
         return kept
