@@ -202,14 +202,14 @@ class TestReading:
 
     def test_the_search_function_asks_who_asks(self, acting: Acting) -> None:
         def found(project: str, word: str, length: float = 10.0) -> list[tuple[Any, ...]]:
-            (term,) = as_queries(project, [word])
-            sql = "SELECT * FROM hardwon.matching(%s, %s::tsquery, ARRAY[%s::tsquery], ARRAY[1.0], %s, 100)"
-            return acting.ask(sql, [project, term, term, length])
+            (_, term, times), *_ = as_queries(project, [word])
+            sql = "SELECT * FROM hardwon.matching(%s, ARRAY[%s::tsquery], ARRAY[%s], ARRAY[1.0], %s, 100)"
+            return acting.ask(sql, [project, term, float(times), length])
 
         assert found(A, "trumpet")
         assert found(B, SECRET) == found(A, SECRET) == []
         assert found(B, SECRET, 0.0) == [], "not one row was looked at: it would have been divided by"
-        acting.without_effect(f"SELECT 1 FROM hardwon.matching('{B}', ''::tsquery, '{{}}', '{{}}', 0, NULL)")
+        acting.without_effect(f"SELECT 1 FROM hardwon.matching('{B}', '{{}}', '{{}}', '{{}}', 0, NULL)")
 
     def test_conditions_that_tell_what_they_see_do_not_see_others(self, acting: Acting) -> None:
         said = f"SELECT 1 FROM hardwon.record WHERE 1 / (CASE WHEN body LIKE '%{SECRET}%' THEN 0 ELSE 1 END) = 1"
@@ -407,10 +407,11 @@ class TestWaysOut:
         run("CREATE OPERATOR pg_temp.= (LEFTARG = name, RIGHTARG = name, FUNCTION = pg_temp.nameeq)")
         run("SET LOCAL search_path = pg_temp, hardwon, pg_catalog")
         assert {project for (project,) in acting.ask("SELECT project_id FROM hardwon.record")} == {A}
-        sql = "SELECT * FROM hardwon.matching(%s, %s::tsquery, ARRAY[%s::tsquery], ARRAY[1.0], 9.0, 9)"
-        (theirs,), (ours,) = as_queries(B, [SECRET]), as_queries(A, ["trumpet"])
-        assert acting.ask(sql, [B, theirs, theirs]) == []
-        assert len(acting.ask(sql, [A, ours, ours])) > 0
+        sql = "SELECT * FROM hardwon.matching(%s, ARRAY[%s::tsquery], ARRAY[1.0], ARRAY[1.0], 9.0, 9)"
+        (_, theirs, _), *_ = as_queries(B, [SECRET])
+        (_, ours, _), *_ = as_queries(A, ["trumpet"])
+        assert acting.ask(sql, [B, theirs]) == []
+        assert len(acting.ask(sql, [A, ours])) > 0
 
     def test_without_a_role_a_login_reaches_nothing(self, place: Place) -> None:
         for name in place.logins:
@@ -421,7 +422,7 @@ class TestWaysOut:
                     except psycopg.errors.InsufficientPrivilege:
                         assert name in ("nobody", "keeper")
                 if name in ACCESS:
-                    sql = f"SELECT * FROM hardwon.matching('{A}', 'x'::tsquery, '{{}}', '{{}}', 1, 9)"
+                    sql = f"SELECT * FROM hardwon.matching('{A}', '{{x}}', '{{1}}', '{{1}}', 1, 9)"
                     assert connection.execute(sql.encode()).fetchall() == []
 
     def test_the_keeper_of_tokens_reaches_no_project(self, place: Place) -> None:

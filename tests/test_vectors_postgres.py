@@ -58,7 +58,7 @@ def facts(number: int) -> list[Fact]:
 
 
 def nearest(store: Store, vector: list[float], limit: int, **filters: str) -> dict[str, float]:
-    return {found.id: cosine for found, cosine in store.nearest("default", vector, Filters(**filters), limit)}  # type: ignore[arg-type]
+    return {found.id: cosine for found, cosine in store.nearest("default", vector, Filters(**filters), limit)}
 
 
 @pytest.fixture(scope="module")

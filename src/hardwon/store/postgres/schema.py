@@ -3,7 +3,7 @@
 Tables and columns are named as in SQLite (`store.migrations`), with these differences:
 
 record       `good` (whether it turned out well) and `extra` (keys of the caller's own) are columns, so that no body is parsed.
-record_text  `vector` holds the same terms for the index: each once, once more where the record has it twice, three times or more
+record_text  `vector` holds the same terms for the index: each once, once more where the record has it twice, three times, more
              often, and behind a mark of its project, so that the index is led by the project too (`words.as_vector`).
 event        what queries ask of its body has columns of its own.
 term_count   how many records have a term, as of the last count; how many were counted is in `state`.
@@ -232,8 +232,8 @@ CREATE INDEX fix_by_strategy ON fix (project_id, strategy, seq);
 
 # A condition on the index of terms cannot be used beneath a policy: the planner does not know that comparing terms tells
 # nothing about rows that the policy hides. So this one function looks past the policy, and asks itself what the policy would.
-# It is BM25 (`recall.bm25`), where a term that a text has `times` adds what it is worth more than one time less. All of it comes
-# from the index and the length: to unpack the vectors of all that match would take ten times as long.
+# It is BM25 (`recall.bm25`), where a term that a text has `times` adds what it is worth more than one time less. All of it
+# comes from the index and the length: to unpack the vectors of all that match would take ten times as long.
 _MATCHING: Final = f"""
 CREATE FUNCTION matching(wanted_project text, terms tsquery[], times float8[], worth float8[], usual_length float8, most bigint)
 RETURNS TABLE (seq bigint, score float8)

@@ -85,7 +85,8 @@ _DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
 
 TEXTS_COUNTED: Final = "texts whose terms are counted"
 WORDS_COUNTED: Final = "words of those texts"
-_COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, "number of the last of them")
+COUNTED_TO: Final = "number of the last of them"
+_COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO)
 _COUNTED: Final = "WITH counted AS (SELECT {} FROM state WHERE project_id = ?1) ".format(
     ", ".join(
         f"CAST(coalesce(max(value) FILTER (WHERE name = ?{number}), 0) AS bigint) AS {name}"
@@ -94,7 +95,8 @@ _COUNTED: Final = "WITH counted AS (SELECT {} FROM state WHERE project_id = ?1) 
 )
 _GROWN: Final = (
     f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due FROM counted) "
-    "SELECT due, (SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.project_id = ?1 AND t.seq > last LIMIT due) AS grown) "
+    "SELECT due, "
+    "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.project_id = ?1 AND t.seq > last LIMIT due) AS grown) "
     "FROM due"
 )
 _UNCOUNTED: Final = (
@@ -131,7 +133,8 @@ class PostgresWriter(SqlWriter):
     def __init__(
         self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None, unasked: dict[str, int]
     ) -> None:
-        """`roles` are those of the project that the URL's user may act as, by what they may do; `extension` is where pgvector is;
+        """`roles` are those of the project that the URL's user may act as, by how far they reach; `extension` is where
+        pgvector is;
         `unasked` is how many records each project may grow by before it is asked whether its terms are to be counted."""
         super().__init__(session, POSTGRES)
         self._session: PostgresSession = session
@@ -300,8 +303,8 @@ class PostgresWriter(SqlWriter):
             (row.project_id, seq, *(given[name] for name in _REWRITTEN)),
         )
         sql = (
-            "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 AND s.value >= t.seq "
-            "WHERE t.project_id = ?1 AND t.seq = ?2"
+            "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 "
+            "WHERE t.project_id = ?1 AND t.seq = ?2 AND t.seq <= s.value"
         )
         counted = self._session.first(sql, (row.project_id, seq, COUNTED_TO))
         if counted:
@@ -368,7 +371,8 @@ class PostgresWriter(SqlWriter):
         with self._session.together():
             self._session.run(
                 "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(word, ?4), ndoc "
-                "FROM ts_stat(format('SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
+                "FROM ts_stat(format("
+                "'SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
                 f"?1::text, ?2::bigint, ?3::bigint)) WHERE substr(word, ?4 - 1, 1) = '{ONCE}' ORDER BY 2 "
                 "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
                 (self._project, counted_to, last, _term_from(self._project)),
