@@ -167,8 +167,8 @@ POSTGRES_CANCEL_S: Final = 2.0
 """How long a statement that nobody waits for any more is given to end, before its connection is closed."""
 
 POSTGRES_GROWTH_ROWS: Final = 100
-"""Rows of one write from which on it asks whether a table has doubled, so that the planner looks at it again. A smaller write does
-not take the time: the server itself looks every minute."""
+"""Rows of one write from which on it asks whether a table has doubled, so that the planner looks at it again. A smaller write
+does not take the time: the server itself looks every minute."""
 
 POSTGRES_NAME_BYTES_MAX: Final = 63
 """PostgreSQL cuts longer names of users short, and would then take one for another."""

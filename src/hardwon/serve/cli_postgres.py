@@ -60,7 +60,8 @@ User = Annotated[str | None, typer.Argument(metavar="USER", help="A database use
 Project = Annotated[str | None, typer.Option(help="The project.", show_default="the chosen one, else default")]
 Server = Annotated[bool, typer.Option("--server", help="Instead of a project: the tokens, for who runs hardwon serve.")]
 _SETUP: Final = """`location`, `version` (of the schema), `server` (its version), `projects`, `grants` (a list of `user`,
-    `project` and `access`; project null and access "server": the tokens), `vectors` (whether pgvector indexes them), `distributed`."""
+    `project` and `access`; project null and access "server": the tokens), `vectors` (whether pgvector indexes them),
+    `distributed`."""
 _GRANT: Final = "`user`, `project` (null: the tokens of a server)"
 
 
