@@ -240,3 +240,24 @@ def test_as_a_process_it_is_the_same(boss: str) -> None:
     done = hardwon_does("postgres", "status", "--json", HARDWON_MEMORY=boss)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == answered("postgres", "status", boss)
+
+
+def test_the_views_of_fix_history_show_a_reader_its_project(server: postgres_server.Server, boss: str) -> None:
+    databases.initialise(boss, ["viewed", "hidden"])
+    for project in ("viewed", "hidden"):
+        with Memory(boss, project) as memory:
+            issue = {"model": project, "issue_type": "TIMEOUT", "description": "slow"}
+            memory.record_fix(issue, True, True, fix_commands=["raise it"])
+    databases.grant(boss, "ben", "viewed", "reader")
+    views = {
+        "SELECT model_name, fix_success FROM hardwon.fix_history": [("viewed", True)],
+        "SELECT success_count, failure_count FROM hardwon.issue_patterns": [(1, 0)],
+        "SELECT model_name, total_tests FROM hardwon.model_characteristics": [("viewed", 1)],
+    }
+    with psycopg.connect(url_of(server, "ben")) as connection:
+        for sql in views:
+            assert connection.execute(sql.encode()).fetchall() == []  # the user itself has no project
+        ((role,),) = connection.execute("SELECT role FROM hardwon.granted WHERE project_id = 'viewed' AND level = 'reader'")
+        connection.execute(psycopg.sql.SQL("SET ROLE {}").format(psycopg.sql.Identifier(role)))
+        for sql, rows in views.items():
+            assert connection.execute(sql.encode()).fetchall() == rows
