@@ -18,7 +18,7 @@ from hardwon import limits
 from hardwon.errors import ForbiddenError
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened, strategy_text
 from hardwon.learn.lessons import Taught
-from hardwon.model import SOLVED_FROM, Event
+from hardwon.model import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.store import tallies
 from hardwon.store.contract import Appended, Request, Row
 from hardwon.store.fix_tables import did
@@ -112,6 +112,8 @@ class PostgresWriter(SqlWriter):
         rows = self._not_forgotten(rows, result)
         if not rows:
             return result
+        if any(map(_decides, rows)):
+            self._govern()
         numbers = dict(self._insert(rows))
         numbered: list[tuple[int, Row]] = []
         others: list[Row] = []
@@ -419,6 +421,13 @@ _DROPPING_REQUESTS: Final = 3
 def as_numbers(vector: Iterable[float]) -> str:
     """A vector as pgvector reads it."""
     return f"[{','.join(map(repr, map(float, vector)))}]"
+
+
+def _decides(row: Row) -> bool:
+    """Whether a record is believed from the start as only a governor may have it; of what it claims itself, the database makes
+    sure."""
+    in_effect = row.kind == "decision" and row.status in VOUCHED_STATUSES
+    return in_effect or row.status == "published" or row.helped > 0 or row.hindered > 0
 
 
 def _values(row: Row) -> tuple[Any, ...]:
