@@ -20,7 +20,7 @@ from hardwon import limits
 from hardwon.errors import ForbiddenError
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened, strategy_text
 from hardwon.learn.lessons import Taught
-from hardwon.model import SOLVED_FROM, Event
+from hardwon.model import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.store import tallies
 from hardwon.store.contract import Appended, Request, Row
 from hardwon.store.fix_tables import did
@@ -172,8 +172,8 @@ class PostgresWriter(SqlWriter):
         result = Appended([], [], [], [])
         if not rows:
             return result
-        if self.may_govern(self._project) and any(row.status != "hypothesis" or row.helped or row.hindered for row in rows):
-            self._govern()  # a writer's record claims what its policy lets it claim, and is refused otherwise
+        if any(map(_decides, rows)):
+            self._govern()
         given = as_rows(_RECORD, map(_values, rows))
         numbers: dict[str, int] = dict(self._session.select(_INSERT_RECORD, (given,)))
         numbered: list[tuple[int, Row]] = []
@@ -478,6 +478,13 @@ def _term_from(project: str) -> int:
 def as_numbers(vector: Iterable[float]) -> str:
     """A vector as pgvector reads it."""
     return f"[{','.join(map(repr, map(float, vector)))}]"
+
+
+def _decides(row: Row) -> bool:
+    """Whether a record is believed from the start as only a governor may have it; of what it claims itself, the database makes
+    sure."""
+    in_effect = row.kind == "decision" and row.status in VOUCHED_STATUSES
+    return in_effect or row.status == "published" or row.helped > 0 or row.hindered > 0
 
 
 def _values(row: Row) -> tuple[Any, ...]:
