@@ -264,8 +264,8 @@ class PostgresWriter(SqlWriter):
             (row.project_id, seq, *(given[name] for name in _REWRITTEN)),
         )
         sql = (
-            "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 AND s.value >= t.seq "
-            "WHERE t.project_id = ?1 AND t.seq = ?2"
+            "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 "
+            "AND s.value >= t.seq WHERE t.project_id = ?1 AND t.seq = ?2"
         )
         counted = self._session.first(sql, (row.project_id, seq, COUNTED_TO))
         if counted:
