@@ -21,7 +21,7 @@ from hardwon.model import Moment
 from hardwon.recall.filters import Filters
 from hardwon.store.contract import Store
 from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link
+from hardwon.store.postgres.link import Link, PostgresSession
 from strategies import at
 
 DIMENSION = 8
@@ -80,8 +80,6 @@ def test_the_index_is_used_and_finds_the_nearest(
     memory, vectors = many
     rng = random.Random(6)
     plans: list[str] = []
-    from hardwon.store.postgres.link import PostgresSession
-
     select = PostgresSession.select
 
     def explained(session: PostgresSession, sql: str, values: object = ()) -> list[tuple[object, ...]]:

@@ -48,9 +48,8 @@ class PostgresDialect(Dialect):
 
     def has_key(self, name: str, value: str) -> str:
         return (
-            f"CASE WHEN r.kind <> 'experience' THEN false "
-            f"WHEN {name} IN ({_IN_BODY_ALONE}) THEN r.body::json ->> {name} = {value} "
-            f"ELSE r.extra ->> {name} = {value} END"
+            f"CASE WHEN r.kind <> 'experience' THEN false WHEN {name} IN ({_IN_BODY_ALONE}) "
+            f"THEN r.body::json ->> {name} = {value} ELSE r.extra ->> {name} = {value} END"
         )
 
     def matches_glob(self, path: str, parameter: str) -> str:

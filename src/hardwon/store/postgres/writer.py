@@ -304,7 +304,7 @@ class PostgresWriter(SqlWriter):
         )
         sql = (
             "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 "
-            "WHERE t.project_id = ?1 AND t.seq = ?2 AND t.seq <= s.value"
+            "AND s.value >= t.seq WHERE t.project_id = ?1 AND t.seq = ?2"
         )
         counted = self._session.first(sql, (row.project_id, seq, COUNTED_TO))
         if counted:
