@@ -156,7 +156,7 @@ def filters_for(draw: st.DrawFn, log: list[AnyRecord]) -> Filters:
     return Filters.model_validate({name: value for name, value in own.items() if name in wanted and value is not None})
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(kept, changes, st.data())
 def test_whatever_is_asked(log: list[AnyRecord], changed: list[tuple[int, str]], data: st.DataObject) -> None:
     with one_of_each() as (one, other):
