@@ -14,12 +14,15 @@ from typing import Any
 import psycopg
 import pytest
 
+import postgres_server
 from conftest import TORTURE
+from engines import a_location
 from hardwon import Memory
 from hardwon.errors import UnreachableError
 from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link
+from hardwon.store.postgres.link import Link, PostgresSession
 from hardwon.store.postgres.schema import PROJECT_TABLES
+from hardwon.store.sql import Values
 from postgres_server import Server
 from processes import Child, Tell
 
@@ -240,3 +243,19 @@ def test_what_is_cut_off_happened_whole_or_not_at_all(server: Server, url: str, 
             assert memory.get(ids["gone"]) is None
         elif what == "verify":
             assert [event.kind for event in memory.audit(ids["fact"])].count("status") == 1
+
+
+def test_a_reading_that_is_cut_off_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with a_location("postgres", tmp_path) as location, Memory(location) as memory:
+        kept = memory.remember("the cache was stale", "success", tool="conversation")
+        select, cut = PostgresSession.select, list[int]()
+
+        def cutting(session: PostgresSession, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+            if not cut:
+                cut.append(session.backend)
+                postgres_server.server().run(f"SELECT pg_terminate_backend({session.backend}, 5000)")
+            return select(session, sql, values)
+
+        monkeypatch.setattr(PostgresSession, "select", cutting)
+        assert [found.id for found in memory.browse()] == [kept.id]
+        assert cut

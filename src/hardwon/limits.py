@@ -1194,5 +1194,9 @@ milliseconds."""
 VECTOR_INDEX_DIMENSION_MAX: Final = 2_000
 """pgvector indexes no longer vectors than that; longer ones are compared one by one."""
 
+VECTOR_INDEXES_MAX: Final = 8
+"""Indexes of vectors in one database, each for one length. A team uses one embedder, or two while it changes; every writer may
+have one made, and nobody should have a thousand made."""
+
 VECTORS_COMPARED_MAX: Final = 20_000
 """Without pgvector, so many vectors are read for one question, the newest first: of 256 numbers 20 MB, a tenth of a second."""

@@ -49,6 +49,11 @@ except ImportError as missing:
         f"a memory in PostgreSQL needs psycopg, which cannot be imported ({missing}): pip install 'hardwon[postgres]'"
     ) from missing
 
+
+class CutOffError(UnreachableError):
+    """The connection was lost in the middle of a reading: done again, it may succeed at once."""
+
+
 Witness = tuple[str, Values]
 """A select that finds a row exactly where a write was kept, and its values."""
 
@@ -341,7 +346,7 @@ class PostgresSession(Session):
                 return InterruptedWriteError(
                     self._said(error, "was lost during a write, of which nothing was kept: do it again")
                 )
-            return UnreachableError(self._said(error, "was lost: try again"))
+            return CutOffError(self._said(error, "was lost: try again"))
         return self._refusal(error, code)
 
     def _refusal(self, error: psycopg.Error, code: str) -> HardwonError:

@@ -402,6 +402,10 @@ ALTER TABLE record_vector ADD COLUMN IF NOT EXISTS embedding {extension}.vector;
 CREATE OR REPLACE FUNCTION index_vectors(dimension integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
 BEGIN
+    IF (SELECT count(*) FROM pg_class c WHERE c.relnamespace = '{SCHEMA}'::regnamespace
+        AND c.relkind = 'i' AND starts_with(c.relname::text, 'record_vector_near_')) >= {limits.VECTOR_INDEXES_MAX} THEN
+        RETURN;  -- vectors of further lengths are compared one by one
+    END IF;
     EXECUTE format(
         'CREATE INDEX IF NOT EXISTS record_vector_near_%s ON {SCHEMA}.record_vector '
         'USING hnsw ((embedding::{extension}.vector(%s)) {extension}.vector_cosine_ops) '

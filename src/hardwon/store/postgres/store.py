@@ -6,11 +6,12 @@ as a reader, writes as a writer (`writer.py`). What a role reaches is decided by
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from hardwon import limits
 from hardwon.errors import ForbiddenError, PlaceError, StorageError
@@ -24,13 +25,14 @@ from hardwon.store.contract import (
     Progress,
     Routed,
     Row,
+    Store,
     Stored,
     TokenKeep,
     Writer,
 )
 from hardwon.store.phrases import ORDINARY, STORED
 from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link, PostgresSession
+from hardwon.store.postgres.link import CutOffError, Link, PostgresSession
 from hardwon.store.postgres.schema import OWNER, PROJECT_TABLES, READER, SCHEMA, SCHEMA_VERSION, VIEWS, WRITER
 from hardwon.store.postgres.tokens import TokenTable
 from hardwon.store.postgres.words import POSTGRES, as_queries
@@ -40,6 +42,8 @@ from hardwon.store.rows import is_whole, untrue_events
 from hardwon.store.vectors import COSINE_MIN
 from hardwon.store.writing import ROW, ROW_FIELDS
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 200
 _RESCORED: Final = 2  # so many times as many as are wanted: the server's score takes more than four of a word for four
@@ -279,7 +283,7 @@ class PostgresStore(SqlStore):
             (owns,) = session.first(f"SELECT pg_has_role(session_user, '{OWNER}', 'MEMBER')") or (False,)
         if owns:
             tables = ", ".join(f"{SCHEMA}.{table}" for table in PROJECT_TABLES)
-            self._link.maintain(OWNER, f"VACUUM (ANALYZE) {tables}")
+            self._link.maintain(OWNER, f"VACUUM (SKIP_LOCKED) {tables}")
         return bool(owns)
 
     def backup(self, target: Path, progress: Progress | None) -> str:  # noqa: ARG002  # nothing is done
@@ -322,6 +326,27 @@ class PostgresStore(SqlStore):
 
 
 _EF_SEARCH: Final = 100
+
+
+def _asked_again(reading: Callable[P, T]) -> Callable[P, T]:
+    """A reading that a lost connection cut off is done once more: by then another connection is there, or the error says for
+    how long none could be had."""
+
+    @wraps(reading)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return reading(*args, **kwargs)
+        except CutOffError:
+            return reading(*args, **kwargs)
+
+    return asked
+
+
+_NOT_ASKED_AGAIN: Final = frozenset(
+    {"location", "write", "stream", "rows", "events", "check", "tokens", "backup", "finish_erasure", "shrink", "close"}
+)
+for _name in Store.__abstractmethods__ - _NOT_ASKED_AGAIN:
+    setattr(PostgresStore, _name, _asked_again(getattr(PostgresStore, _name)))
 
 
 def _lock_of(project: str) -> int:
