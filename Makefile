@@ -50,6 +50,7 @@ bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
 	$(BIN)/python benchmarks/fixes.py
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/dashboard.py
+	$(BIN)/python benchmarks/postgres.py
 
 torture: $(VENV)/.installed-dev  ## The long crash and contention runs (about half an hour)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \

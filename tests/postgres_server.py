@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,7 +51,9 @@ class Server:
     Where `password`, users who come by TCP have to show theirs. `careful`: it waits for the disk, as it must when it is killed.
     """
 
-    def __init__(self, *, tcp: bool = False, password: bool = False, careful: bool = True) -> None:
+    def __init__(
+        self, *, tcp: bool = False, password: bool = False, careful: bool = True, settings: Mapping[str, str] | None = None
+    ) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="hardwon-postgres-", dir="/tmp"))  # a path to a socket has to be short
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
@@ -60,7 +63,7 @@ class Server:
         self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
         if password:
             (self._data / "pg_hba.conf").write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
-        self._settings = _SETTINGS | ({} if careful else _CARELESS)
+        self._settings = _SETTINGS | ({} if careful else _CARELESS) | dict(settings or {})
         self._settings |= {
             "listen_addresses": "127.0.0.1" if tcp or password else "",
             "unix_socket_directories": str(self._folder),

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from contextlib import ExitStack
 from statistics import mean
+from typing import Any
 
 import apsw
 import pytest
@@ -95,9 +96,10 @@ def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: l
     ).fetchall()
     connection.executemany("INSERT INTO texts VALUES (?)", [(" ".join(text),) for text in texts]).fetchall()
     match = " OR ".join(f'"{term}"' for term in asked)
-    theirs = connection.execute("SELECT terms, -bm25(texts) FROM texts WHERE texts MATCH ? ORDER BY rowid", (match,)).fetchall()
+    sql = "SELECT terms, -bm25(texts) FROM texts WHERE texts MATCH ? ORDER BY rowid"
+    theirs: list[Any] = connection.execute(sql, (match,)).fetchall()
     having = {term: sum(term in text for text in texts) for term in asked}
     known = [term for term in asked if having[term]]
     frequencies = bm25.Frequencies(len(texts), sum(map(len, texts)), having)
-    ours = bm25.scores(known, [str(terms) for terms, _ in theirs], frequencies)
-    assert all(math.isclose(one, float(str(score)), rel_tol=1e-6) for one, (_, score) in zip(ours, theirs, strict=True))
+    ours = bm25.scores(known, [terms for terms, _ in theirs], frequencies)
+    assert all(math.isclose(one, score, rel_tol=1e-6) for one, (_, score) in zip(ours, theirs, strict=True))
