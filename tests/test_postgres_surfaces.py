@@ -20,7 +20,7 @@ import postgres_server
 from command_line import answered, at_once, hardwon_does, refused, settle
 from engines import a_database
 from hardwon import Client, Memory
-from hardwon.errors import ForbiddenError, NotAdmittedError
+from hardwon.errors import ForbiddenError, HardwonError, NotAdmittedError
 from mcp_calls import over_stdio, parameters
 from serving import Process
 
@@ -60,6 +60,8 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
             assert client.doctor().findings
             assert client.export("records.jsonl") == 1
             assert client.projects() == ["default"]
+            with pytest.raises(HardwonError, match="pg_dump"):
+                client.backup("copy.db")
         with Client(server.url, reader) as client:
             assert client.recall("upload")[0].record.id == kept.id
             with pytest.raises(ForbiddenError):

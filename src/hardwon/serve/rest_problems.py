@@ -19,6 +19,7 @@ from hardwon.errors import (
     ClosedError,
     ConflictError,
     EmbeddingError,
+    FileOnlyError,
     ForbiddenError,
     FullError,
     HardwonError,
@@ -93,6 +94,7 @@ SORTS: Final = (
 
 _SORT_OF: Final[tuple[tuple[type[HardwonError], Sort], ...]] = (
     (InvalidInputError, INVALID_INPUT),
+    (FileOnlyError, INVALID_INPUT),
     (UnknownRecordError, NOT_FOUND),
     (ConflictError, CONFLICT),
     (NotAdmittedError, NOT_ADMITTED),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
 from hardwon import limits
-from hardwon.errors import ForbiddenError, PlaceError, StorageError
+from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
 from hardwon.model import Event
 from hardwon.recall import bm25
 from hardwon.recall.filters import Filters
@@ -31,6 +31,7 @@ from hardwon.store.contract import (
     Writer,
 )
 from hardwon.store.phrases import ORDINARY, STORED
+from hardwon.store.place import COPIES
 from hardwon.store.postgres import setup
 from hardwon.store.postgres.link import CutOffError, Link, PostgresSession
 from hardwon.store.postgres.schema import OWNER, PROJECT_TABLES, READER, SCHEMA, SCHEMA_VERSION, VIEWS, WRITER
@@ -47,7 +48,6 @@ T = TypeVar("T")
 _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 200
 _RESCORED: Final = 2  # so many times as many as are wanted: the server's score takes more than four of a word for four
-_MERGE_INSTEAD: Final = "`hardwon --memory copy.db merge URL` copies a project into a file"
 
 
 class PostgresStore(SqlStore):
@@ -287,9 +287,7 @@ class PostgresStore(SqlStore):
         return bool(owns)
 
     def backup(self, target: Path, progress: Progress | None) -> str:  # noqa: ARG002  # nothing is done
-        raise PlaceError(
-            f"a memory in PostgreSQL is backed up with the database, by pg_dump or the server's own means; {_MERGE_INSTEAD}"
-        )
+        raise FileOnlyError(f"this memory is a database: {COPIES}")
 
     def check(self, project: str) -> Iterator[Finding]:
         roles = self._roles_of(project)
