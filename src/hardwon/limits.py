@@ -1168,14 +1168,15 @@ STDIO_SHUTDOWN_S_MAX: Final = 5.0
 # --- PostgreSQL: what is counted and compared there ----------------------------------------------------------------
 
 TERMS_COUNTED_EVERY: Final = 20
-"""How many records have each term is counted again when there are a twentieth more of them. A term's worth is a logarithm, which
-moves by 0.05 at most, and whoever counts goes through each record once."""
+"""How many records have each term is counted again when there are a twentieth more of them. A term's worth is a logarithm,
+which moves by 0.05 at most, and whoever counts goes through each record once."""
 
 TERMS_ASKED_SHARE: Final = 8
 """A process asks whether terms are due to be counted after it wrote this share of what is missing: others write too."""
 
 TERMS_PENDING_KIB: Final = 1_024
-"""New entries of the index of terms that wait to be sorted in. A search goes through them one by one: a MiB takes a millisecond."""
+"""New entries of the index of terms that wait to be sorted in. A search goes through them one by one: a MiB takes a
+millisecond."""
 
 VECTOR_INDEX_DIMENSION_MAX: Final = 2_000
 """pgvector indexes no longer vectors than that; longer ones are compared one by one."""

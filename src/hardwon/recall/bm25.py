@@ -22,8 +22,8 @@ _WORTH_MIN: Final = 1e-6  # a word that more than half of all texts have still t
 
 @dataclass(frozen=True)
 class Frequencies:
-    """Of the texts that are searched: how many there are, how many words they have together, and in how many of them each of the
-    words that are asked for occurs. A word that nobody has counted yet is new, and so rare."""
+    """Of the texts that are searched: how many there are, how many words they have together, and in how many of them each of
+    the words that are asked for occurs. A word that nobody has counted yet is new, and so rare."""
 
     texts: int
     words: int

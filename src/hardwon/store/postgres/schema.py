@@ -231,8 +231,8 @@ CREATE INDEX fix_by_strategy ON fix (project_id, strategy, seq);
 
 # A condition on the index of terms cannot be used beneath a policy: the planner does not know that comparing terms tells
 # nothing about rows that the policy hides. So this one function looks past the policy, and asks itself what the policy would.
-# It is BM25 (`recall.bm25`), where a term that a text has `times` adds what it is worth more than one time less. All of it comes
-# from the index and the length: to unpack the vectors of all that match would take ten times as long.
+# It is BM25 (`recall.bm25`), where a term that a text has `times` adds what it is worth more than one time less. All of it
+# comes from the index and the length: to unpack the vectors of all that match would take ten times as long.
 _MATCHING: Final = f"""
 CREATE FUNCTION matching(wanted_project text, terms tsquery[], times float8[], worth float8[], usual_length float8, most bigint)
 RETURNS TABLE (seq bigint, score float8)

@@ -80,8 +80,8 @@ class PostgresStore(SqlStore):
                 (user,) = session.first("SELECT session_user::text") or ("",)
             if READER not in known:
                 raise ForbiddenError(
-                    f"the database user {user} does not reach project {project!r} in {self.location}: `hardwon postgres init URL "
-                    "--project NAME` makes a project, `hardwon postgres grant URL USER --project NAME` lets a user reach it"
+                    f"the database user {user} does not reach project {project!r} in {self.location}: `hardwon postgres init "
+                    "URL --project NAME` makes a project, `hardwon postgres grant URL USER --project NAME` lets a user reach it"
                 )
             self._roles[project] = known
         return known
@@ -97,8 +97,8 @@ class PostgresStore(SqlStore):
         roles = self._roles_of(project)
         if WRITER not in roles:
             raise ForbiddenError(
-                f"this database user may read project {project!r} in {self.location} and write nothing: `hardwon postgres grant "
-                "URL USER --project NAME --as writer` lets it"
+                f"this database user may read project {project!r} in {self.location} and write nothing: `hardwon postgres "
+                "grant URL USER --project NAME --as writer` lets it"
             )
         with self._link.writing(roles[WRITER], _lock_of(project), alone) as session:
             writer = PostgresWriter(session, project, roles, self._extension, self._unasked)
@@ -462,8 +462,8 @@ def _isolation(session: PostgresSession, roles: Sequence[str]) -> Finding:
 def _untrue_fixes(session: PostgresSession, project: str) -> int:
     """Fixes that the views do not show as they should."""
     sql = (
-        "SELECT count(*) FROM record r LEFT JOIN fix f ON f.project_id = r.project_id AND f.seq = r.seq WHERE r.project_id = ?1 "
-        "AND r.kind IN ('fix', 'cleaned') AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "
+        "SELECT count(*) FROM record r LEFT JOIN fix f ON f.project_id = r.project_id AND f.seq = r.seq "
+        "WHERE r.project_id = ?1 AND r.kind IN ('fix', 'cleaned') AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "
         "OR f.issue_type IS DISTINCT FROM r.issue_type)"
     )
     (untrue,) = session.first(sql, (project,)) or (0,)

@@ -92,7 +92,7 @@ _COUNTED: Final = "WITH counted AS (SELECT {} FROM state WHERE project_id = ?1) 
 )
 _GROWN: Final = (
     f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due FROM counted) "
-    "SELECT due, (SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.project_id = ?1 AND t.seq > last LIMIT due) AS grown) "
+    "SELECT due, (SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.project_id = ?1 AND t.seq > last LIMIT due) AS new) "
     "FROM due"
 )
 _UNCOUNTED: Final = (
@@ -129,8 +129,8 @@ class PostgresWriter(SqlWriter):
     def __init__(
         self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None, unasked: dict[str, int]
     ) -> None:
-        """`roles` are those of the project that the URL's user may act as, by what they may do; `extension` is where pgvector is;
-        `unasked` is how many records each project may grow by before it is asked whether its terms are to be counted."""
+        """`roles` are those of the project that the URL's user may act as, by what they may do; `extension` is where pgvector
+        is; `unasked` is how many records each project may grow by before it is asked whether its terms are to be counted."""
         super().__init__(session, POSTGRES)
         self._session: PostgresSession = session
         self.undos = session.undos
@@ -245,8 +245,8 @@ class PostgresWriter(SqlWriter):
         if any(event.kind not in ORDINARY_EVENTS for event in wanted):
             self._govern()
         sql = (
-            "INSERT INTO event (project_id, id, record_id, kind, at_us, body, said_by, said_status, said_replaced_by, said_undoes) "
-            "SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], ?6::text[], ?7::text[], ?8::text[], "
+            "INSERT INTO event (project_id, id, record_id, kind, at_us, body, said_by, said_status, said_replaced_by, "
+            "said_undoes) SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], ?6::text[], ?7::text[], ?8::text[], "
             "?9::text[], ?10::text[]) AS u (id, record_id, kind, at_us, body, said_by, said_status, replaced_by, undoes) "
             "WHERE u.kind = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event e WHERE e.project_id = ?1 "
             "AND e.record_id = u.record_id AND e.kind = 'forgotten') ON CONFLICT DO NOTHING RETURNING id"
@@ -346,8 +346,8 @@ class PostgresWriter(SqlWriter):
         with self._session.together():
             self._session.run(
                 "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(word, ?4), ndoc "
-                "FROM ts_stat(format('SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
-                f"?1::text, ?2::bigint, ?3::bigint)) WHERE substr(word, ?4 - 1, 1) = '{ONCE}' ORDER BY 2 "
+                "FROM ts_stat(format('SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s',"
+                f" ?1::text, ?2::bigint, ?3::bigint)) WHERE substr(word, ?4 - 1, 1) = '{ONCE}' ORDER BY 2 "
                 "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
                 (self._project, counted_to, last, _term_from(self._project)),
             )
@@ -369,8 +369,8 @@ class PostgresWriter(SqlWriter):
         if not gone:
             return
         self._session.run(
-            "UPDATE term_count c SET documents = c.documents - gone.times FROM (SELECT substr(u.lexeme, ?3) AS term, count(*) AS times "
-            "FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
+            "UPDATE term_count c SET documents = c.documents - gone.times FROM (SELECT substr(u.lexeme, ?3) AS term, "
+            "count(*) AS times FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
             f"AND substr(u.lexeme, ?3 - 1, 1) = '{ONCE}' GROUP BY 1) gone "
             "WHERE c.project_id = ?1 AND c.term = gone.term",
             (self._project, [seq for seq, _ in gone], _term_from(self._project)),
