@@ -6,7 +6,7 @@ order. Recall: before each is recorded, a context is asked for with the question
 which share of the gold columns, appear in it or in the question. Each word counts as its characters divided by four, rounded
 up, and what is over the budget is cut. Advice: before each action, the probability that it works; the memory knows the episodes
 before and is told the steps so far. In the same run: FTS5 over whole trajectories, FTS5 over winning actions, and what any
-earlier record of the same database contained.
+earlier record of the same database contained. With `--postgres` each order is replayed again on a server that is started here.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def score(item: Item, names: set[str]) -> tuple[float, float]:
     return float(all(table.lower() in names for table in item["gold_tables"])), found
 
 
-def replay(items: Sequence[Item], budgets: Sequence[int], folder: Path) -> None:
+def replay(items: Sequence[Item], budgets: Sequence[int], location: Path | str) -> None:
     sums: dict[tuple[str, int], list[float]] = defaultdict(lambda: [0.0, 0.0])
     predictions: list[float] = []
     outcomes: list[bool] = []
     whole, winners, ceiling = Fts(whole_text), Fts(winning_actions), Ceiling()
-    with Memory(folder, consolidate_every=0) as memory:
+    with Memory(location, consolidate_every=0) as memory:
         for item in items:
             query = item["query"]
             asked = names_in(query)
@@ -147,7 +147,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {FILE}")
     parser.add_argument("--seeds", type=int, default=1, help="so many orders")
     parser.add_argument("--limit", type=int, default=None, help="only so many episodes of each agent")
+    parser.add_argument("--postgres", action="store_true", help="also on PostgreSQL")
     options = parser.parse_args()
+    server = None
+    if options.postgres:
+        from postgres import Server, new_database  # the driver is not needed otherwise
+
+        server = Server()
     with gzip.open(options.data / FILE, "rt") as lines:
         items = [json.loads(line) for line in lines]
     for run in sorted({item["run"] for item in items}):
@@ -157,6 +163,9 @@ def main() -> None:
             print(f"{run}, order {seed}, {len(mine)} episodes")
             with tempfile.TemporaryDirectory() as folder:
                 replay(mine[: options.limit], (300, 120), Path(folder))
+            if server:
+                print(f"{run}, order {seed}, on PostgreSQL")
+                replay(mine[: options.limit], (300, 120), new_database(server.url, ["default"]))
 
 
 if __name__ == "__main__":

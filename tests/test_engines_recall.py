@@ -67,7 +67,7 @@ def test_what_is_known_exactly_is_found_exactly(memories: list[Memory]) -> None:
 def test_contexts_and_advice_say_the_same(memories: list[Memory]) -> None:
     rng = random.Random(4)
     same_context, same_advice = [], []
-    for number, question in enumerate(plausible.questions(40, seed=5)):
+    for number, question in enumerate(plausible.questions(15, seed=5)):
         task, issue, error = f"task-{number}", plausible.issue(rng), plausible.error(rng)
         contexts = [
             memory.context(question, task_id=task, issue=issue, count_tokens=len, budget_tokens=4_000) for memory in memories
