@@ -255,7 +255,9 @@ class PostgresWriter(SqlWriter):
             wanted.append(event)
         if not wanted:
             return []
-        if any(event.kind not in ORDINARY_EVENTS for event in wanted):
+        # That a record came from elsewhere takes what it claims back: of others' records, only a governor may say so.
+        demotes = self.may_govern(project) and any(event.kind == "imported" for event in wanted)
+        if demotes or any(event.kind not in ORDINARY_EVENTS for event in wanted):
             self._govern()
         sql = (
             "INSERT INTO event "
