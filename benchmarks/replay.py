@@ -151,7 +151,8 @@ def main() -> None:
     options = parser.parse_args()
     server = None
     if options.postgres:
-        from postgres import Server, new_database  # the driver is not needed otherwise
+        from postgres import new_database  # the driver is not needed otherwise
+        from postgres_server import Server
 
         server = Server()
     with gzip.open(options.data / FILE, "rt") as lines:

@@ -92,7 +92,7 @@ _COUNTED: Final = "WITH counted AS (SELECT {} FROM state WHERE project_id = ?1) 
 )
 _GROWN: Final = (
     f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due FROM counted) "
-    "SELECT due, (SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.project_id = ?1 AND t.seq > last LIMIT due) AS new) "
+    "SELECT due, (SELECT count(*) FROM (SELECT 1 FROM record_text WHERE project_id = ?1 AND seq > last LIMIT due) AS new) "
     "FROM due"
 )
 _UNCOUNTED: Final = (
@@ -246,9 +246,9 @@ class PostgresWriter(SqlWriter):
             self._govern()
         sql = (
             "INSERT INTO event (project_id, id, record_id, kind, at_us, body, said_by, said_status, said_replaced_by, "
-            "said_undoes) SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], ?6::text[], ?7::text[], ?8::text[], "
-            "?9::text[], ?10::text[]) AS u (id, record_id, kind, at_us, body, said_by, said_status, replaced_by, undoes) "
-            "WHERE u.kind = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event e WHERE e.project_id = ?1 "
+            "said_undoes) SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], ?6::text[], ?7::text[], "
+            "?8::text[], ?9::text[], ?10::text[]) AS u (id, record_id, kind, at_us, body, said_by, said_status, replaced_by, "
+            "undoes) WHERE u.kind = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event e WHERE e.project_id = ?1 "
             "AND e.record_id = u.record_id AND e.kind = 'forgotten') ON CONFLICT DO NOTHING RETURNING id"
         )
         columns = zip(*(_event_values(event) for event in wanted), strict=True)
