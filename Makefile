@@ -54,7 +54,8 @@ bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
 
 torture: $(VENV)/.installed-dev  ## The long crash and contention runs (about half an hour)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
-	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py
+	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
+	    tests/test_postgres_many.py tests/test_postgres_crash.py
 
 lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,33 @@ TORTURE = bool(os.environ.get("HARDWON_TORTURE"))
 """`make torture` runs the same tests for longer."""
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`pytest.mark.engines(…)`, on a file or a test, says where its memories are; without it they are in files."""
+    marked = metafunc.definition.get_closest_marker("engines")
+    if marked and "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", marked.args)
+
+
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory(tmp_path / "brain") as opened:
+def engine() -> str:
+    return "sqlite"
+
+
+@pytest.fixture
+def place(engine: str, tmp_path: Path) -> Iterator[Callable[[str], str]]:
+    """Where memories can be, by names of the test's own: files in its folder, or databases."""
+    if engine == "sqlite":
+        yield lambda name: str(tmp_path / name)
+        return
+    import engines  # the driver is loaded for the tests that need it
+
+    with engines.databases() as found:
+        yield found
+
+
+@pytest.fixture
+def memory(place: Callable[[str], str]) -> Iterator[Memory]:
+    with Memory(place("brain")) as opened:
         yield opened
 
 

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+import apsw
 import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import postgres_server
+from hardwon import Memory
+from hardwon.store.contract import Finding
+from hardwon.store.place import is_url
 from hardwon.store.postgres import setup
 from hardwon.store.postgres.link import Link
 from hardwon.store.postgres.schema import PROJECT_TABLES
 
+Places = Callable[[str], str]
+"""The fixture `place`: where memories can be, by names."""
+
 ENGINES = ("sqlite", "postgres")
 PROJECTS = ("default", "p", "q", "one", "two", "other", "here", "shared")
+FEWER_IN_POSTGRES = 3
+"""Every third generated example: what it costs there is round trips to a server, and all are tried in files."""
+
 _EMPTY = "; ".join(f"DELETE FROM hardwon.{table}" for table in (*PROJECT_TABLES, "token"))
+_EMPTYING_S = 20
 _numbers = itertools.count()
 _unused: list[str] = []
 
@@ -25,10 +41,10 @@ _unused: list[str] = []
 def a_database() -> Iterator[str]:
     """The URL of a database that is set up, with nothing in it. Emptying one takes a tenth of what making one takes."""
     url = _unused.pop() if _unused else _new_database()
-    yield url
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(_EMPTY)
-    _unused.append(url)
+    try:
+        yield url
+    finally:
+        _empty(url)
 
 
 def _new_database() -> str:
@@ -39,6 +55,17 @@ def _new_database() -> str:
     return url
 
 
+def _empty(url: str) -> None:
+    """For the next one; where a test left it so that it cannot be emptied, it goes."""
+    try:
+        with psycopg.connect(url, autocommit=True, options=f"-c statement_timeout={_EMPTYING_S}s") as connection:
+            connection.execute(_EMPTY)
+    except psycopg.Error:
+        postgres_server.drop(url)
+    else:
+        _unused.append(url)
+
+
 @contextmanager
 def a_location(engine: str, folder: Path) -> Iterator[str]:
     """Where a memory of this engine can be, with nothing in it yet."""
@@ -47,3 +74,71 @@ def a_location(engine: str, folder: Path) -> Iterator[str]:
     else:
         with a_database() as url:
             yield url
+
+
+@contextmanager
+def databases() -> Iterator[Callable[[str], str]]:
+    """As many as are asked for, by names: the same name is the same one."""
+    with ExitStack() as until_then:
+        known: dict[str, str] = {}
+
+        def named(name: str) -> str:
+            if name not in known:
+                known[name] = until_then.enter_context(a_database())
+            return known[name]
+
+        yield named
+
+
+@contextmanager
+def memories(engine: str, number: int, **options: Any) -> Iterator[list[Memory]]:
+    """Several empty ones, all opened with the same options."""
+    with ExitStack() as until_then:
+        folder = Path(until_then.enter_context(TemporaryDirectory()))
+        places = [until_then.enter_context(a_location(engine, folder)) for _ in range(number)]
+        yield [until_then.enter_context(Memory(location, **options)) for location in places]
+
+
+def wrong_with(memory: Memory) -> list[Finding]:
+    """What the doctor finds. The server that the tests share does not wait for its disk; that it says so is no fault."""
+    return [finding for finding in memory.doctor().findings if not finding.ok and finding.check != "durability"]
+
+
+def go_past(memory: Memory, sql: str) -> None:
+    """Runs a statement as somebody who does not ask the memory."""
+    if is_url(memory.location):
+        with psycopg.connect(memory.location, autocommit=True, options="-c search_path=hardwon") as database:
+            database.execute(sql.encode())
+    else:
+        with closing(apsw.Connection(memory.location)) as file:
+            file.execute(sql).fetchall()
+
+
+def everything_in(memory: Memory) -> bytes:
+    """All that its files hold, or all that the tables of a database show to whoever may see everything."""
+    if not is_url(memory.location):
+        file = Path(memory.location)
+        return b"".join(part.read_bytes() for part in sorted(file.parent.glob(f"{file.name}*")))
+    with psycopg.connect(memory.location) as database:
+        rows = [row for table in PROJECT_TABLES for row in database.execute(f"SELECT t::text FROM hardwon.{table} t".encode())]
+    return "\n".join(text for (text,) in rows).encode()
+
+
+def holds_in_every_engine(
+    examples: int, *drawn: st.SearchStrategy[Any]
+) -> Callable[[Callable[..., None]], Callable[[str], None]]:
+    """A test of what is drawn, whose first argument is the engine: so many examples in files, fewer in a database."""
+
+    def of(test: Callable[..., None]) -> Callable[[str], None]:
+        def tried(engine: str) -> None:
+            def example(values: tuple[Any, ...]) -> None:
+                test(engine, *values)
+
+            example.__name__ = example.__qualname__ = test.__name__  # by which Hypothesis remembers what failed
+            most = examples if engine == "sqlite" else examples // FEWER_IN_POSTGRES
+            settings(max_examples=most)(given(st.tuples(*drawn))(example))()
+
+        tried.__name__, tried.__doc__, tried.__module__ = test.__name__, test.__doc__, test.__module__
+        return pytest.mark.engines(*ENGINES)(tried)
+
+    return of

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import apsw
 from hypothesis import strategies as st
 
 from hardwon import Episode, Experience, Fix, Issue, Memory, Metadata, MistakeCard, Source, Step, Trajectory
@@ -138,10 +137,7 @@ logs = st.lists(records, min_size=1, max_size=14)
 
 def knowledge_of(memory: Memory) -> list[tuple[Any, ...]]:
     """Everything that is stored of knowledge, in one order: every tally, and every exact key with its record's id."""
-    connection = apsw.Connection(memory.location)
-    try:
-        tallies = connection.execute("SELECT * FROM tally ORDER BY 1, 2, 3, 4, 5, 6").fetchall()
-        keys = connection.execute("SELECT r.id, k.key FROM record_key k JOIN record r USING (seq) ORDER BY 1, 2").fetchall()
-    finally:
-        connection.close()
+    with memory._store._reading(memory.project) as session:  # type: ignore[attr-defined]
+        tallies = session.select("SELECT * FROM tally ORDER BY 1, 2, 3, 4, 5, 6")
+        keys = session.select("SELECT r.id, k.key FROM record_key k JOIN record r ON r.seq = k.seq ORDER BY 1, 2")
     return [*tallies, *keys]

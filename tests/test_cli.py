@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import hardwon
 import legacy_fixes
+import postgres_server
 from command_line import (
     BUILT,
     COMMANDS,
@@ -39,6 +40,7 @@ FIRST = ("remember", "sync", "generate", "backup")
 
 ID_IN_EXAMPLES = "0198c0de-0000-7000-8000-000000000001"
 ANOTHER_ID_IN_EXAMPLES = "0198c0de-0000-7000-8000-000000000002"
+DATABASE_IN_EXAMPLES, USER_IN_EXAMPLES = "postgresql://admin@localhost/brain", "anna"
 JSON_FILES = {
     "facts.jsonl": {"content": "Port 83 is open.", "fact_type": "observation"},
     "episodes.jsonl": {"task_id": "easy", "score": 0.5},
@@ -391,17 +393,21 @@ def test_the_examples_of_the_help_work() -> None:
     for name, value in JSON_FILES.items():
         Path(name).write_text(json.dumps(value))
     AIMemory("AIMemory").record_fix_attempt({"model": "m", "issue_type": "TIMEOUT"}, {"analysis": "wait"}, True, True, 1.0)
+    database = postgres_server.fresh_database()
+    postgres_server.server().run(f"CREATE ROLE {USER_IN_EXAMPLES} LOGIN")
     ending = [name for name in COMMANDS if name != "serve"]  # it ends when it is told to: tests/test_rest.py does
     for command in sorted(ending, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST)):
         for owner, example in EXAMPLES:
             if owner == command:
                 said = example.replace(ID_IN_EXAMPLES, ids[command]).replace(ANOTHER_ID_IN_EXAMPLES, newer)
-                done = at_once(*shlex.split(said)[1:])
+                done = at_once(*shlex.split(said.replace(DATABASE_IN_EXAMPLES, database))[1:])
                 assert done.exit_code == 0, f"{example}: {done.output}"
                 if "--json" in example:
                     assert keys_of(json.loads(done.stdout)) <= keys_told_of(command), example
                 ran.append(command)
     assert set(ran) == set(ending)
+    postgres_server.drop(database)
+    postgres_server.server().run(f"DROP ROLE {USER_IN_EXAMPLES}")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class CutOff(SqliteStore):
     begun: ClassVar[int] = 0
 
     @contextmanager
-    def write(self, *args: Any, **options: Any) -> Iterator[Writer]:  # type: ignore[override]  # a context manager all the same
+    def write(self, *args: Any, **options: Any) -> Iterator[Writer]:
         with super().write(*args, **options) as writer:
             CutOff.begun += 1
             yield writer

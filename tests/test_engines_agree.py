@@ -1,106 +1,213 @@
-"""Both engines give the same answers about the same records, and score texts alike."""
+"""A memory in a file and one in a database answer the same, whatever they are asked."""
 
 from __future__ import annotations
 
-import math
-import random
+import json
 from collections.abc import Iterator
-from contextlib import ExitStack
-from statistics import mean
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from math import fmod
 from typing import Any
 
 import apsw
+import psycopg
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
-import plausible
-from engines import ENGINES, a_location
-from hardwon import Memory
-from hardwon.learn.signatures import generate_issue_signature
-from hardwon.recall import bm25
-from hardwon.recall.terms import TERM_PUNCTUATION
+import postgres_server
+from engines import memories
+from hardwon import Experience, Memory, Metadata
+from hardwon.fields import to_us
+from hardwon.learn.lessons import DAY_US, KIND_OF_SCOPE
+from hardwon.model import STATUSES, AnyRecord, Moment
+from hardwon.recall.filters import Filters
+from hardwon.recall.terms import query_terms
+from hardwon.store.contract import Store
+from hardwon.store.postgres.words import POSTGRES
+from hardwon.store.postgres.writer import as_text
+from hardwon.store.sqlite_sql import SQLITE
+from logs import records as recurring
+from strategies import at, json_values, kept_records
 
-RECORDS = 10_000
-QUESTIONS = 200
-BATCH = 2_500
+SIGNS = st.sampled_from([*"ab-]c/.\\*?[!^é", "😀", "\n"])
+globs = st.text(SIGNS, max_size=8)
+paths = st.text(st.sampled_from([*"ab-]c/.\\*?[!^é", "😀", "\n"]), max_size=6)
 
 
 @pytest.fixture(scope="module")
-def memories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Memory]]:
-    """The same records in a memory of each engine."""
-    folder = tmp_path_factory.mktemp("engines")
-    batches = [list(plausible.records(BATCH, first=first)) for first in range(0, RECORDS, BATCH)]
-    with ExitStack() as opened:
-        both = []
-        for engine in ENGINES:
-            location = opened.enter_context(a_location(engine, folder))
-            memory = opened.enter_context(Memory(location, consolidate_every=0, checkout=False))
-            for batch in batches:
-                memory.add_many(batch)
-            memory._store.shrink()  # as the server tidies up by itself, which the tests keep it from
-            both.append(memory)
-        yield both
+def ask_postgres() -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres_server.server().url, autocommit=True) as connection:
+        yield connection
 
 
-def shared(one: list[str], other: list[str]) -> float:
-    """Which share of what either found both did."""
-    return len(set(one) & set(other)) / max(len(set(one)), len(set(other)), 1)
+@settings(max_examples=500)
+@given(globs, st.lists(paths, min_size=1, max_size=20))
+@example("[]-a]", ["]", "^", "-", "a", "_"])
+@example("[b-a]", ["a", "b", "-"])
+def test_a_glob_matches_the_same_paths(ask_postgres: psycopg.Connection[Any], glob: str, tried: list[str]) -> None:
+    tried = [*tried, glob, glob.replace("*", ""), glob.strip("[]^!")]
+    with closing(apsw.Connection(":memory:")) as connection:
+        matches = SQLITE.matches_glob("value", "?2")
+        sql = f"SELECT value FROM json_each(?1) WHERE {matches} ORDER BY key"
+        in_file = [path for (path,) in connection.execute(sql, (json.dumps(tried), SQLITE.glob(glob)))]
+    matches = POSTGRES.matches_glob("path", "%s")
+    sql = f"SELECT path FROM unnest(%s::text[]) WITH ORDINALITY AS u (path, place) WHERE {matches} ORDER BY place"
+    asked = ask_postgres.execute(sql.encode(), (tried, POSTGRES.glob(glob)))
+    assert [path for (path,) in asked] == in_file
 
 
-def test_recall_finds_the_same(memories: list[Memory]) -> None:
-    found = [
-        [[hit.record.id for hit in memory.recall(question, k=10)] for memory in memories]
-        for question in plausible.questions(QUESTIONS)
+@contextmanager
+def one_of_each() -> Iterator[tuple[Memory, Memory]]:
+    with memories("sqlite", 1, clock=lambda: at(10**7)) as (one,), memories("postgres", 1, clock=lambda: at(10**7)) as (other,):
+        yield one, other
+
+
+def metadata_at(seconds: int) -> Metadata:
+    return Metadata(project_id="default", context=Moment(timestamp=at(seconds)))
+
+
+def both(one: Store, other: Store, ask: str, *asked: Any, **how: Any) -> Any:
+    """What both answer, after it turned out to be the same."""
+    answer, again = getattr(one, ask)("default", *asked, **how), getattr(other, ask)("default", *asked, **how)
+    assert again == answer, (ask, asked, how)
+    return answer
+
+
+def in_sqlite(values: list[Any]) -> list[str]:
+    """How SQLite words values that it takes out of JSON."""
+    with closing(apsw.Connection(":memory:")) as connection:
+        found = connection.execute("SELECT CAST(value AS TEXT) FROM json_each(?1)", (to_json(values),))
+        return [text for (text,) in found]
+
+
+def short(value: Any) -> Any:
+    """Of many digits each version of SQLite makes something else."""
+    return round(fmod(value, 1e5), 3) if isinstance(value, float) else value
+
+
+given_values = json_values.filter(lambda value: value is not None).map(short)
+
+
+@settings(max_examples=200)
+@given(st.lists(given_values | st.floats(-1e9, 1e9).map(short), min_size=1))
+def test_a_value_is_worded_alike(values: list[Any]) -> None:
+    assert [as_text(value) for value in values] == in_sqlite(values)
+
+
+@settings(max_examples=20)
+@given(st.lists(given_values, min_size=1, max_size=15))
+@example([True, False, 0, -0.0, 1.0, 1e15, 1e20, 1.5e300, 1e-5, 0.1, 2**62, "", "1", [1e16, "é"], {"a": [None, True]}])
+def test_a_key_has_the_same_values(values: list[Any]) -> None:
+    made = [
+        Experience(content="x", outcome="success", tool="conversation", metadata=metadata_at(number), ticket=value)
+        for number, value in enumerate(values)
     ]
-    assert mean(shared(*pair) for pair in found) >= 0.98
-    assert sum(len(pair[0]) == 10 for pair in found) > 0.9 * QUESTIONS
+    words = [*in_sqlite(values), *(form for value in values for form in (str(value), json.dumps(value)))]
+    askable = {word for word in words if 0 < len(word) < 150 and word.isprintable() and word == word.strip()}
+    with one_of_each() as (one, other):
+        one.add_many(made)
+        other.add_many(made)
+
+        def asked(key: str) -> int:
+            return len(both(one._store, other._store, "page", Filters(key=key), None, 99))
+
+        found = [asked(f"ticket={word}") for word in askable]
+        assert any(found) or askable.isdisjoint(in_sqlite(values))
+        assert (asked("kind=experience"), asked("content=x"), asked("outcome=success")) == (len(made),) * 3
+        assert (asked(f"id={made[0].id}"), asked("content=y"), asked("metadata=x")) == (1, 0, 0)
 
 
-def test_what_is_known_exactly_is_found_exactly(memories: list[Memory]) -> None:
-    rng = random.Random(3)
-    asked = [plausible.error(rng) for _ in range(25)] + [generate_issue_signature(plausible.issue(rng)) for _ in range(25)]
-    found = [[[hit.record.id for hit in memory.recall(question, k=10)] for memory in memories] for question in asked]
-    assert sum(bool(sqlite) for sqlite, _ in found) >= 45
-    assert [sqlite for sqlite, _ in found] == [postgres for _, postgres in found]
+kept = st.lists(st.one_of(kept_records, recurring), min_size=1, max_size=10, unique_by=lambda record: record.id)
+changes = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["archive", "verify", "forget", "distrust"])), max_size=4)
 
 
-def test_contexts_and_advice_say_the_same(memories: list[Memory]) -> None:
-    rng = random.Random(4)
-    same_context, same_advice = [], []
-    for number, question in enumerate(plausible.questions(15, seed=5)):
-        task, issue, error = f"task-{number}", plausible.issue(rng), plausible.error(rng)
-        contexts = [
-            memory.context(question, task_id=task, issue=issue, count_tokens=len, budget_tokens=4_000) for memory in memories
-        ]
-        # Within the fence, whose mark is another one each time: as long, but not as many tokens.
-        same_context.append(len({tuple(str(context).splitlines()[1:-1]) for context in contexts}) == 1)
-        advices = [memory.advise(question, task=question, error=error, issue=issue) for memory in memories]
-        same_advice.append(advices[0] == advices[1])
-    assert mean(same_context) >= 0.9
-    assert mean(same_advice) >= 0.9
+def change(memory: Memory, record: AnyRecord, how: str) -> None:
+    if how == "distrust":
+        memory.rollback(record.metadata.source.author)
+    elif how == "forget":
+        memory.forget(record.id)
+    elif (found := memory.get(record.id)) is None:
+        return
+    elif how == "archive" and found.metadata.validation.status != "archived":
+        memory.archive(record.id, "stale")
+    elif how == "verify" and found.metadata.validation.status == "hypothesis":
+        memory.verify(record.id, "test_runner")
 
 
-# --- scores -----------------------------------------------------------------------------------------------------
+def glob_of(path: str, place: int) -> str:
+    return path[:place] + "*" + path[place + 1 :]
 
-WORDS = ("cache", "token", "src/auth/login.py", "e0382", "retry", "lock")
+
+@st.composite
+def filters_for(draw: st.DrawFn, log: list[AnyRecord]) -> Filters:
+    """Some that a record of the log passes, or nearly."""
+    record = draw(st.sampled_from(log))
+    own = {name: getattr(record, name, None) for name in ("kind", "outcome", "tool", "task_id")}
+    issue = getattr(record, "issue", None)
+    own |= {"model": issue and issue.model, "issue_type": issue and issue.issue_type}
+    own |= {"author": record.metadata.source.author, "status": draw(st.sampled_from(STATUSES))}
+    own |= {"since": record.metadata.context.timestamp, "until": draw(st.sampled_from(log)).metadata.context.timestamp}
+    own |= {"tag": next(iter(record.metadata.tags), None), "any_standing": draw(st.booleans())}
+    files = record.metadata.context.related_files
+    own |= {"path": glob_of(files[0].path, draw(st.integers(0, 20))) if files else None}
+    wanted = draw(st.sets(st.sampled_from(sorted(own)), max_size=3))
+    return Filters.model_validate({name: value for name, value in own.items() if name in wanted and value is not None})
 
 
-@given(
-    texts=st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=30), min_size=1, max_size=12),
-    asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=len(WORDS), unique=True),
-)
-def test_texts_are_scored_as_sqlite_scores_them(texts: list[list[str]], asked: list[str]) -> None:
-    connection = apsw.Connection(":memory:")
-    connection.execute(
-        f"CREATE VIRTUAL TABLE texts USING fts5 (terms, tokenize = \"ascii tokenchars '{TERM_PUNCTUATION}'\")"
-    ).fetchall()
-    connection.executemany("INSERT INTO texts VALUES (?)", [(" ".join(text),) for text in texts]).fetchall()
-    match = " OR ".join(f'"{term}"' for term in asked)
-    sql = "SELECT terms, -bm25(texts) FROM texts WHERE texts MATCH ? ORDER BY rowid"
-    theirs: list[Any] = connection.execute(sql, (match,)).fetchall()
-    having = {term: sum(term in text for text in texts) for term in asked}
-    known = [term for term in asked if having[term]]
-    frequencies = bm25.Frequencies(len(texts), sum(map(len, texts)), having)
-    ours = bm25.scores(known, [terms for terms, _ in theirs], frequencies)
-    assert all(math.isclose(one, score, rel_tol=1e-6) for one, (_, score) in zip(ours, theirs, strict=True))
+@settings(max_examples=12)
+@given(kept, changes, st.data())
+def test_whatever_is_asked(log: list[AnyRecord], changed: list[tuple[int, str]], data: st.DataObject) -> None:
+    with one_of_each() as (one, other):
+        for memory in (one, other):
+            memory.add_many([record for record in log if record.kind != "adopted"])
+            memory.take_in([record for record in log if record.kind == "adopted"])
+            for number, how in changed:
+                change(memory, log[number % len(log)], how)
+        stores = one._store, other._store
+        asked = [Filters(), *(data.draw(filters_for(log)) for _ in range(6))]
+        keys = sorted({key for row, _ in stores[0].rows("default") for key in row.keys})
+        terms = query_terms(" ".join(row.terms for row, _ in stores[0].rows("default")))[:40]
+        for filters in asked:
+            same_records(stores, filters, keys, terms)
+        same_figures(stores)
+
+
+def same_records(stores: tuple[Store, Store], filters: Filters, keys: list[str], terms: list[str]) -> None:
+    def ids(ask: str, *given: Any, **how: Any) -> list[list[str]]:
+        found = [getattr(store, ask)("default", *given, **how) for store in stores]
+        return [[getattr(each, "id", None) or each[0].id for each in rows] for rows in found]
+
+    for trusted in (False, True):
+        in_file, in_database = ids("page", filters, None, 99, trusted=trusted)
+        assert in_database == in_file, (filters, trusted)
+        assert both(*stores, "count", filters, trusted=trusted) == len(in_file)
+    in_file, in_database = ids("by_key", keys, filters, 99)
+    assert in_database == in_file, (filters, keys)
+    in_file, in_database = ids("search", terms, filters, 99)
+    assert set(in_database) == set(in_file), (filters, terms)
+
+
+def same_figures(stores: tuple[Store, Store]) -> None:
+    counts = both(*stores, "counts")
+    if counts.first_us is not None:
+        both(*stores, "activity", counts.first_us // DAY_US, counts.last_us // DAY_US + 1)
+    routes = [sorted(store.routes("default", ["error_type", "task_type", "größe"]), key=repr) for store in stores]
+    assert routes[1] == routes[0]
+    both(*stores, "rolled_back")
+    both(*stores, "vouched_items")
+    for scope in KIND_OF_SCOPE:
+        both(*stores, "distinct_keys", scope)
+        both(*stores, "totals", scope, 50)
+        both(*stores, "totals", scope, 50, to_us(at(0)) // DAY_US + 1)
+        both(*stores, "day_totals", scope, 50, 0)
+        for key in both(*stores, "most_counted", scope, 5):
+            both(*stores, "daily", scope, key)
+            both(*stores, "daily", scope, key, 2)
+            both(*stores, "newest_taught", scope, key, "", 5)
+            both(*stores, "tallies", scope, key, 3)
+            shares = [store.shares("default", scope, key, 21_000) for store in stores]
+            assert [item for item, _ in shares[1]] == [item for item, _ in shares[0]]
+            for (_, mine), (_, its) in zip(*shares, strict=True):
+                assert asdict(its) == pytest.approx(asdict(mine), abs=1e-9)

@@ -8,7 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
+import pytest
 
+from engines import ENGINES, everything_in, wrong_with
 from hardwon import Memory
 
 
@@ -51,10 +53,33 @@ def test_a_reader_makes_it_pending_and_the_bytes_go_when_it_has_finished(tmp_pat
     assert b"nforgettable1234" not in bytes_of(tmp_path)
 
 
-def test_what_two_forget_at_once_is_forgotten_once(tmp_path: Path) -> None:
-    with Memory(tmp_path / "brain") as memory:
-        ids = [memory.remember(f"number {number}", "learning", insight_type="fact").id for number in range(40)]
-        with ThreadPoolExecutor(4) as pool:
-            told = list(pool.map(lambda _: memory.forget(ids).ids, range(4)))
-        assert sorted(found for each in told for found in each) == sorted(ids)
-        assert memory.stats().events == len(ids)
+@pytest.mark.engines(*ENGINES)
+def test_nothing_that_is_kept_has_a_forgotten_text(memory: Memory) -> None:
+    """Also where it was tagged, credited, archived, embedded into tallies and searched for."""
+    gone, left = (
+        [
+            memory.remember(f"{mark} text", "success", "conversation", tags=[mark], mine=mark, author=mark).id,
+            memory.record_episode(mark, 0.2, mistakes=[mark], mistake_cards=[{"mistake_type": mark, "lesson": mark}]).id,
+            memory.record_fix({"model": mark, "issue_type": mark}, True, True, mark, [mark], notes=mark).id,
+            memory.record_fact(f"{mark} is a fact.", "observation", related_files=[f"{mark}.py"]).id,
+        ]
+        for mark in ("wandering", "remaining")
+    )
+    memory.archive(gone[0], "because of wandering")
+    memory.credit(gone[3], True)
+    assert b"wandering" in everything_in(memory).lower()
+    assert memory.forget(gone).erased
+    assert memory.recall("wandering") == []
+    assert b"wandering" not in everything_in(memory).lower()
+    assert b"remaining" in everything_in(memory).lower()
+    assert all(memory.get(record_id) for record_id in left)
+    assert wrong_with(memory) == []
+
+
+@pytest.mark.engines(*ENGINES)
+def test_what_two_forget_at_once_is_forgotten_once(memory: Memory) -> None:
+    ids = [memory.remember(f"number {number}", "learning", insight_type="fact").id for number in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(lambda _: memory.forget(ids).ids, range(4)))
+    assert sorted(found for each in told for found in each) == sorted(ids)
+    assert memory.stats().events == len(ids)

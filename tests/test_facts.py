@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clocks import Clock
+from engines import ENGINES, Places, wrong_with
 from hardwon import Fact, Memory, limits
 from hardwon.errors import InvalidInputError, LlmError
 from hardwon.learn.lessons import keys_of
@@ -24,6 +25,8 @@ from hardwon.outside.llm import ChatModel
 from llm_server import FakeLlm
 from processes import Child
 from strategies import facts, prose, texts
+
+pytestmark = pytest.mark.engines(*ENGINES)
 
 AT = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
 KEY = "gsk_5Up3rS3cr3tK3yThatMustNotLeak00"
@@ -52,7 +55,7 @@ def test_names_are_added_and_dates_resolved(memory: Memory) -> None:
     assert kept.findings is None
     assert memory.get(kept.id) == kept
     assert [hit.record.id for hit in memory.recall("OSError load")] == [kept.id]
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_a_fact_that_does_not_stand_alone_is_kept_and_says_so(memory: Memory) -> None:
@@ -69,7 +72,7 @@ def test_a_plain_fact_stays_as_it_is(memory: Memory) -> None:
     assert not {"original", "findings"} & json.loads(kept.to_json()).keys()
 
 
-def test_records_that_are_added_or_loaded_are_what_they_are(memory: Memory, tmp_path: Path) -> None:
+def test_records_that_are_added_or_loaded_are_what_they_are(memory: Memory, tmp_path: Path, place: Places) -> None:
     given = fact("It broke yesterday in a.py.")
     memory.add(given)
     again = fact("It broke yesterday in a.py.")
@@ -78,7 +81,7 @@ def test_records_that_are_added_or_loaded_are_what_they_are(memory: Memory, tmp_
     assert isinstance(kept, Fact)
     assert (kept.content, kept.entities, kept.findings) == (given.content, Entities(), None)
     memory.export(tmp_path / "facts.jsonl")
-    with Memory(tmp_path / "other") as other:
+    with Memory(place("other")) as other:
         assert other.load(tmp_path / "facts.jsonl").added == 2
         loaded = other.get(given.id)
         assert isinstance(loaded, Fact)
@@ -128,8 +131,8 @@ def server() -> Iterator[FakeLlm]:
 
 
 @pytest.fixture
-def talking(tmp_path: Path, server: FakeLlm) -> Iterator[Memory]:
-    with Memory(tmp_path / "talking", llm=ChatModel(server.url, "fake", KEY, timeout_s=0.6)) as opened:
+def talking(place: Places, server: FakeLlm) -> Iterator[Memory]:
+    with Memory(place("talking"), llm=ChatModel(server.url, "fake", KEY, timeout_s=0.6)) as opened:
         yield opened
 
 
@@ -219,7 +222,7 @@ def test_a_reply_may_name_what_is_given() -> None:
         assert sentence_from(json.dumps({"sentence": reply}), about) == reply
 
 
-def test_a_model_that_fails_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_model_that_fails_changes_nothing(place: Places, caplog: pytest.LogCaptureFixture) -> None:
     class Broken:
         def __init__(self, fail: Callable[[], Any]) -> None:
             self.complete = lambda _system, _user: fail()
@@ -231,7 +234,7 @@ def test_a_model_that_fails_changes_nothing(tmp_path: Path, caplog: pytest.LogCa
         return fail
 
     for number, fail in enumerate((raises(LlmError("busy")), raises(RuntimeError(KEY)), lambda: None, lambda: 7)):
-        with Memory(tmp_path / f"m{number}", llm=Broken(fail)) as memory:
+        with Memory(place(f"m{number}"), llm=Broken(fail)) as memory:
             assert memory.record_fact("It failed yesterday.", "error", restate=True, timestamp=AT).content == (
                 "It failed yesterday (2026-11-14)."
             )
@@ -335,7 +338,7 @@ def test_what_says_the_same_strengthens_the_first(memory: Memory, first: str, ag
     assert memory.stats().records == 1
     life = memory.audit(kept.id)
     assert [(event.kind, event.by) for event in life] == [("created", "ann"), ("repeated", "ben")]
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 @pytest.mark.parametrize(("first", "again"), SAYS_THE_SAME)
@@ -357,8 +360,8 @@ def test_no_word_more_goes_unnoticed(word: str) -> None:
     assert not repeats(fact(said.format("")), fact(said.format(word + " ")))
 
 
-def test_a_day_that_is_not_told_is_another_on_another_day(tmp_path: Path, clock: Clock) -> None:
-    with Memory(tmp_path / "m", clock=clock) as memory:
+def test_a_day_that_is_not_told_is_another_on_another_day(place: Places, clock: Clock) -> None:
+    with Memory(place("m"), clock=clock) as memory:
         kept = memory.record_fact("The release is tomorrow.", "observation")
         assert memory.record_fact("The release is tomorrow.", "observation").id == kept.id
         clock.now += timedelta(days=1)
@@ -396,7 +399,7 @@ def test_each_other_author_speaks_for_it_once(memory: Memory) -> None:
     memory.credit(kept.id, True)
     assert helped(memory, kept.id) == 3
     assert memory.rebuild() == 0
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_a_fact_that_others_confirm_stands_higher(memory: Memory) -> None:
@@ -407,8 +410,8 @@ def test_a_fact_that_others_confirm_stands_higher(memory: Memory) -> None:
     assert [hit.record.id for hit in memory.recall("staging drops idle clients quickly")] == [one.id, two.id]
 
 
-def test_one_event_tells_a_day_of_one_author(tmp_path: Path, clock: Clock) -> None:
-    with Memory(tmp_path / "m", clock=clock) as memory:
+def test_one_event_tells_a_day_of_one_author(place: Places, clock: Clock) -> None:
+    with Memory(place("m"), clock=clock) as memory:
         kept = memory.record_fact("The staging server drops idle clients.", "observation")
         for _ in range(5):
             memory.record_fact("The staging server drops idle clients.", "observation")
@@ -453,7 +456,7 @@ def test_archived_and_rolled_back_facts_are_not_strengthened(memory: Memory) -> 
     assert third.id != second.id
     assert memory.record_fact(said, "observation", author="eve").id != third.id, "what it says counts for nobody"
     assert helped(memory, third.id) == 0
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_projects_are_walls(memory: Memory) -> None:
@@ -463,10 +466,10 @@ def test_projects_are_walls(memory: Memory) -> None:
         assert other.record_fact(said, "observation").id != first.id
 
 
-def test_repetitions_are_merged_and_derived_again(memory: Memory, tmp_path: Path) -> None:
+def test_repetitions_are_merged_and_derived_again(memory: Memory, place: Places) -> None:
     said = "The staging server drops idle clients."
     first = memory.record_fact(said, "observation", author="ann")
-    with Memory(tmp_path / "other") as other:
+    with Memory(place("other")) as other:
         other.merge(memory)
         other.record_fact(said, "observation", author="ben")
         memory.record_fact(said, "observation", author="eva")
@@ -475,7 +478,7 @@ def test_repetitions_are_merged_and_derived_again(memory: Memory, tmp_path: Path
         for each in (memory, other):
             assert helped(each, first.id) == 2
             assert each.rebuild() == 0
-            assert each.doctor().ok
+            assert wrong_with(each) == []
         assert [str(event) for event in memory.audit(first.id)] == [str(event) for event in other.audit(first.id)]
 
 
@@ -484,7 +487,7 @@ def test_a_forgotten_fact_can_be_said_anew(memory: Memory) -> None:
     memory.record_fact("The staging server drops idle clients.", "observation", author="ben")
     memory.forget(first.id)
     assert memory.record_fact("The staging server drops idle clients.", "observation").id != first.id
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_two_processes_do_not_both_add_it(memory: Memory) -> None:
@@ -497,21 +500,21 @@ def test_two_processes_do_not_both_add_it(memory: Memory) -> None:
     for child in children:
         child.wait()
     assert memory.stats().records == 20
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
-def test_an_embedder_gives_a_repetition_no_vector(tmp_path: Path) -> None:
+def test_an_embedder_gives_a_repetition_no_vector(place: Places) -> None:
     class Letters:
         name, dimension = "letters", 2
 
         def embed(self, texts: Sequence[str]) -> list[list[float]]:
             return [[1.0, float(len(text))] for text in texts]
 
-    with Memory(tmp_path / "m", embedder=Letters()) as memory:
+    with Memory(place("m"), embedder=Letters()) as memory:
         memory.record_fact("The staging server drops idle clients.", "observation")
         memory.record_fact("The staging server drops idle clients.", "observation", author="ben")
         assert memory.stats().records == 1
-        assert memory.doctor().ok
+        assert wrong_with(memory) == []
 
 
 # --- the measure ------------------------------------------------------------------------------------------------

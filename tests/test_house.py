@@ -39,6 +39,7 @@ LAYERS = [
         "feedback",
         "once",
         "tokens",
+        "databases",
     },
     {"datasets"},
     {"doors"},
@@ -116,6 +117,7 @@ def test_importing_loads_nothing_heavy() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     heavy = {"numpy", "fastapi", "uvicorn", "mcp", "psycopg", "rich", "typer", "httpx", "sqlite3", "asyncio", "platformdirs"}
     assert not heavy & set(loaded)
+    assert not [name for name in loaded if name.startswith("hardwon.store.postgres")]
     assert "hardwon.memory" in loaded
 
 

@@ -11,15 +11,18 @@ from typing import Any
 import pytest
 
 from clocks import START, Clock
+from engines import ENGINES, Places, go_past, wrong_with
 from hardwon import Episode, Memory, failure_hash, limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.learn.rules import Rule
 from hardwon.learn.signatures import fix_history_signature
 
+pytestmark = pytest.mark.engines(*ENGINES)
+
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    with Memory(tmp_path / "brain", clock=clock, consolidate_every=0) as opened:
+def memory(place: Places, clock: Clock) -> Iterator[Memory]:
+    with Memory(place("brain"), clock=clock, consolidate_every=0) as opened:
         yield opened
 
 
@@ -461,10 +464,10 @@ def test_a_card_keeps_the_words_of_who_taught_it(memory: Memory) -> None:
     assert (shown.lesson, shown.seen_count) == ("wait for the ack", 2)
 
 
-def test_a_loaded_decision_stands_in_nobodys_way(memory: Memory, tmp_path: Path) -> None:
+def test_a_loaded_decision_stands_in_nobodys_way(memory: Memory, tmp_path: Path, place: Places) -> None:
     promote(memory, "Write a failing test first")
     memory.export(tmp_path / "out.jsonl")
-    with Memory(tmp_path / "other", consolidate_every=0) as other:
+    with Memory(place("other"), consolidate_every=0) as other:
         other.load(tmp_path / "out.jsonl")
         assert other.rules() == []
         for episode in other.browse(kind="episode"):
@@ -473,17 +476,17 @@ def test_a_loaded_decision_stands_in_nobodys_way(memory: Memory, tmp_path: Path)
         assert [rule.text for rule in other.rules()] == ["Write a failing test first"]
 
 
-def test_a_memory_that_loaded_our_export_does_not_undo_what_we_decided(memory: Memory, tmp_path: Path) -> None:
+def test_a_memory_that_loaded_our_export_does_not_undo_what_we_decided(memory: Memory, tmp_path: Path, place: Places) -> None:
     episode = memory.record_episode("t", 0.9, successes=["x"], author="eve")
     memory.verify(episode.id, "test_runner")
     memory.rollback("eve")
     memory.export(tmp_path / "out.jsonl")
-    with Memory(tmp_path / "other") as other:
+    with Memory(place("other")) as other:
         other.load(tmp_path / "out.jsonl")
         memory.merge(other)
     assert memory.scores("t").episodes == 0
     assert memory.get(episode.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_what_a_rolled_back_source_did_not_push_out_is_still_found(memory: Memory) -> None:
@@ -498,8 +501,8 @@ def test_what_a_rolled_back_source_did_not_push_out_is_still_found(memory: Memor
     assert memory.scores("t").recent == (0.5,)
 
 
-def test_rules_never_cross_projects(tmp_path: Path) -> None:
-    with Memory(tmp_path / "m.db", "one") as one, Memory(tmp_path / "m.db", "two") as two:
+def test_rules_never_cross_projects(place: Places) -> None:
+    with Memory(place("m.db"), "one") as one, Memory(place("m.db"), "two") as two:
         for task in ("a", "b"):
             for author in ("x", "y"):
                 for _ in range(2):
@@ -542,7 +545,7 @@ def test_rollback_undoes_what_a_source_taught(memory: Memory) -> None:
     assert answers() == before
     assert memory.decisions() == []
     assert [event.status for event in memory.audit(decision.id)] == ["hypothesis", "verified", "archived"]
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_only_decisions_are_undone(memory: Memory) -> None:
@@ -556,11 +559,11 @@ def test_only_decisions_are_undone(memory: Memory) -> None:
     assert memory.get(fact.id) is not None
 
 
-def test_a_decision_from_a_file_has_no_effect(memory: Memory, tmp_path: Path) -> None:
+def test_a_decision_from_a_file_has_no_effect(memory: Memory, tmp_path: Path, place: Places) -> None:
     memory.record_episode("t", 0.9, successes=["s"], author="ann")
     memory.rollback("ann")
     memory.export(tmp_path / "out.jsonl")
-    with Memory(tmp_path / "other") as other:
+    with Memory(place("other")) as other:
         other.load(tmp_path / "out.jsonl")
         assert other.scores("t").episodes == 1
         (decision,) = other.decisions("rollback")
@@ -593,7 +596,7 @@ def test_near_duplicates_become_one_and_can_be_told_apart_again(memory: Memory) 
     again = {frozenset((decision.target, decision.replacement)) for decision in memory.consolidate().merged}
     assert not undone & again, "what was undone is not done again"
     assert memory.consolidate().merged == []
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_contradictions_are_linked(memory: Memory) -> None:
@@ -627,8 +630,8 @@ def test_unused_rules_retire_and_come_back_with_new_evidence(memory: Memory, clo
     assert [rule.state for rule in memory.rules("t")] == ["active"]
 
 
-def test_every_so_many_episodes_it_consolidates_itself(tmp_path: Path) -> None:
-    with Memory(tmp_path, consolidate_every=5) as memory:
+def test_every_so_many_episodes_it_consolidates_itself(place: Places) -> None:
+    with Memory(place("brain"), consolidate_every=5) as memory:
         for number in range(4):
             text = "Always read the full error log first" + "." * number
             memory.record_episode("t", 0.9, successes=[text, "Always read the full error log at first"])
@@ -636,7 +639,7 @@ def test_every_so_many_episodes_it_consolidates_itself(tmp_path: Path) -> None:
         memory.add(Episode(task_id="t", score=0.9))
         assert [decision.action for decision in memory.decisions()] == ["merge"]
         assert memory.decisions()[0].metadata.source.author == "consolidation"
-    with Memory(tmp_path / "bulk", consolidate_every=5) as memory:
+    with Memory(place("bulk"), consolidate_every=5) as memory:
         memory.add_many(
             Episode(
                 task_id="t",
@@ -647,11 +650,11 @@ def test_every_so_many_episodes_it_consolidates_itself(tmp_path: Path) -> None:
         )
         assert len(memory.decisions()) == 1
     with pytest.raises(InvalidInputError, match="consolidate_every"):
-        Memory(tmp_path, consolidate_every=-1)
+        Memory(place("brain"), consolidate_every=-1)
 
 
-def test_records_with_old_or_future_times_are_consolidated_too(tmp_path: Path) -> None:
-    with Memory(tmp_path, consolidate_every=5) as memory:
+def test_records_with_old_or_future_times_are_consolidated_too(place: Places) -> None:
+    with Memory(place("brain"), consolidate_every=5) as memory:
         for _ in range(5):
             memory.remember("from the future", "failure", "unknown", timestamp="2100-01-01T00:00:00Z", author="eve")
         for _ in range(5):
@@ -664,8 +667,8 @@ def test_records_with_old_or_future_times_are_consolidated_too(tmp_path: Path) -
         assert [decision.action for decision in memory.decisions()] == ["merge"]
 
 
-def test_consolidation_goes_on_after_a_rollback(tmp_path: Path) -> None:
-    with Memory(tmp_path, consolidate_every=5) as memory:
+def test_consolidation_goes_on_after_a_rollback(place: Places) -> None:
+    with Memory(place("brain"), consolidate_every=5) as memory:
         for _ in range(50):
             memory.record_episode("t", 0.9, author="eve")
         memory.rollback("eve")
@@ -678,19 +681,17 @@ def test_consolidation_goes_on_after_a_rollback(tmp_path: Path) -> None:
 def test_one_damaged_record_does_not_hide_the_others(memory: Memory) -> None:
     kept = [memory.record_episode("t", 0.9, successes=["read the log"], author=author) for author in "abc"]
     memory.record_fix({"model": "m", "issue_type": "T"}, True, True, "", ["go"])
-    with memory._store.write(memory.project) as writer:
-        sql = "UPDATE record SET body = replace(body, '0.9', '0.8') WHERE id = ?"
-        writer._connection.execute(sql, (kept[-1].id,))  # type: ignore[attr-defined]
+    go_past(memory, f"UPDATE record SET body = replace(body, '0.9', '0.8') WHERE id = '{kept[-1].id}'")
     assert [rule.text for rule in memory.rules("t")] == ["read the log"]
     assert memory.scores("t").recent == (0.9, 0.9)
     assert memory.consolidate().notes == []
     assert memory.rebuild() == 0
-    assert not memory.doctor().ok
+    assert wrong_with(memory) != []
 
 
-def test_merged_memories_merge_their_decisions(tmp_path: Path) -> None:
+def test_merged_memories_merge_their_decisions(place: Places) -> None:
     """Two memories that merged the same lessons the other way round agree."""
-    with Memory(tmp_path / "a") as one, Memory(tmp_path / "b") as two:
+    with Memory(place("a")) as one, Memory(place("b")) as two:
         for memory in (one, two):
             for text in ("Always read the full error log first", "Always read the full error log at first"):
                 memory.record_episode("t", 0.9, successes=[text])

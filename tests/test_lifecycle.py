@@ -3,8 +3,8 @@ memory is held against a model that knows nothing but the rules."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,12 +15,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
+from engines import ENGINES, Places, memories, wrong_with
 from hardwon import Fact, Memory, Metadata, Source
 from hardwon.errors import InvalidInputError
 from hardwon.govern.lifecycle import NEXT_STATUSES
 from hardwon.govern.trust import MAY_CLAIM_VERIFIED, least, proved_itself
 from hardwon.model import STATUSES, VERIFIERS, AnyRecord, Decision, Validation
 from strategies import at
+
+pytestmark = pytest.mark.engines(*ENGINES)
 
 SOURCES = ["user_interaction", "agent_execution", "test_result", "file_analysis"]
 
@@ -39,20 +42,21 @@ class Known:
 
 
 class Lifecycle(RuleBasedStateMachine):
+    engine = "sqlite"
     records = Bundle("records")
     moments = Bundle("moments")
 
     def __init__(self) -> None:
         super().__init__()
-        self._folder = tempfile.TemporaryDirectory()
+        self._until_torn_down = ExitStack()
         self._now = at(0)
-        self.memory = Memory(Path(self._folder.name) / "brain", clock=self._tick, publish_after=3)
+        opened = memories(self.engine, 1, clock=self._tick, publish_after=3)
+        (self.memory,) = self._until_torn_down.enter_context(opened)
         self.model: dict[str, Known] = {}
 
     def teardown(self) -> None:
-        assert self.memory.doctor().ok, str(self.memory.doctor())
-        self.memory.close()
-        self._folder.cleanup()
+        with self._until_torn_down:
+            assert wrong_with(self.memory) == []
 
     def _tick(self) -> datetime:
         self._now += timedelta(seconds=1)
@@ -183,6 +187,12 @@ class Lifecycle(RuleBasedStateMachine):
         assert {hit.record.id for hit in self.memory.recall("stale cache", 100, kind="fact")} == alive
 
 
+class LifecycleInPostgres(Lifecycle):
+    engine = "postgres"
+
+
+TestLifecycleInPostgres = LifecycleInPostgres.TestCase
+TestLifecycleInPostgres.settings = settings(max_examples=10, stateful_step_count=30, deadline=None)
 TestLifecycle = Lifecycle.TestCase
 TestLifecycle.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 
@@ -204,19 +214,19 @@ def test_the_least_believed_decides() -> None:
     assert least([]) == "hypothesis"
 
 
-def test_publishing_can_be_switched_off(tmp_path: Path) -> None:
-    with Memory(tmp_path, publish_after=0) as memory:
+def test_publishing_can_be_switched_off(place: Places) -> None:
+    with Memory(place("brain"), publish_after=0) as memory:
         fact = memory.record_fact("The build needs Node 20.", "observation")
         memory.verify(fact.id, "compiler")
         for _ in range(9):
             memory.credit(fact.id, True)
         assert memory.get(fact.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
     with pytest.raises(InvalidInputError, match="publish_after"):
-        Memory(tmp_path, publish_after=-1)
+        Memory(place("brain"), publish_after=-1)
 
 
-def test_nobody_publishes_alone_what_he_says_himself(tmp_path: Path) -> None:
-    with Memory(tmp_path) as memory:
+def test_nobody_publishes_alone_what_he_says_himself(place: Places) -> None:
+    with Memory(place("brain")) as memory:
         claimed = Fact(
             content="The build needs Node 20.",
             fact_type="observation",
@@ -238,8 +248,8 @@ def test_nobody_publishes_alone_what_he_says_himself(tmp_path: Path) -> None:
         assert memory.get(own.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
 
 
-def test_a_published_record_says_why(tmp_path: Path) -> None:
-    with Memory(tmp_path) as memory:
+def test_a_published_record_says_why(place: Places) -> None:
+    with Memory(place("brain")) as memory:
         fact = memory.record_fact("The build needs Node 20.", "observation")
         memory.verify(fact.id, "test_runner", "ci-12")
         for _ in range(3):
@@ -250,8 +260,8 @@ def test_a_published_record_says_why(tmp_path: Path) -> None:
         assert last.event.reason == "credited 3 times"
 
 
-def test_a_rule_is_believed_as_far_as_its_least_believed_episode(tmp_path: Path) -> None:
-    with Memory(tmp_path) as memory:
+def test_a_rule_is_believed_as_far_as_its_least_believed_episode(place: Places) -> None:
+    with Memory(place("brain")) as memory:
         first, second = (memory.record_episode("t", 0.9, successes=["Read the log"], author=who) for who in ("ann", "bob"))
         assert [each.trust for each in memory.rules("t")] == ["hypothesis"]
         memory.verify(first.id, "test_runner")
@@ -263,8 +273,8 @@ def test_a_rule_is_believed_as_far_as_its_least_believed_episode(tmp_path: Path)
         assert [each.trust for each in memory.rules("t")] == ["published"]
 
 
-def test_contradictions_and_replacements_are_linked(tmp_path: Path) -> None:
-    with Memory(tmp_path) as memory:
+def test_contradictions_and_replacements_are_linked(place: Places) -> None:
+    with Memory(place("brain")) as memory:
         old, new = memory.record_fact("Port 80 is open.", "observation"), memory.record_fact("Port 80 is shut.", "observation")
         memory.supersede(old.id, new.id, "measured again")
         assert memory.links(old.id).replaced_by == new.id
@@ -278,22 +288,22 @@ def test_contradictions_and_replacements_are_linked(tmp_path: Path) -> None:
         assert memory.links("no such id").contradicts == ()
 
 
-def test_a_record_that_came_later_was_not_believed_then(tmp_path: Path) -> None:
-    with Memory(tmp_path / "one", clock=lambda: at(100)) as memory:
+def test_a_record_that_came_later_was_not_believed_then(tmp_path: Path, place: Places) -> None:
+    with Memory(place("one"), clock=lambda: at(100)) as memory:
         fact = memory.record_fact("Redis listens on 6380.", "observation", timestamp=at(10))
         memory.export(tmp_path / "all.jsonl")
         assert memory.get(fact.id, as_of=at(20)) is not None
         assert memory.get(fact.id, as_of=at(5)) is None
-    with Memory(tmp_path / "other", clock=lambda: at(50)) as other:
+    with Memory(place("other"), clock=lambda: at(50)) as other:
         other.load(tmp_path / "all.jsonl")
         assert other.get(fact.id, as_of=at(20)) is None
         assert other.get(fact.id, as_of=at(60)) is not None
         assert other.recall("redis", as_of=at(20)) == []
 
 
-def test_a_source_that_was_rolled_back_later_was_believed_then(tmp_path: Path) -> None:
+def test_a_source_that_was_rolled_back_later_was_believed_then(place: Places) -> None:
     moments = iter(at(second) for second in range(1000))
-    with Memory(tmp_path, clock=lambda: next(moments)) as memory:
+    with Memory(place("brain"), clock=lambda: next(moments)) as memory:
         memory.record_fact("Redis listens on 6380.", "observation", author="eve")
         before = next(moments)
         decision = memory.rollback("eve")
@@ -303,8 +313,8 @@ def test_a_source_that_was_rolled_back_later_was_believed_then(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("when", ["yesterday", "2026-01-01T00:00:00", 1.5, object()])
-def test_times_without_a_meaning_are_refused(tmp_path: Path, when: Any) -> None:
-    with Memory(tmp_path) as memory:
+def test_times_without_a_meaning_are_refused(place: Places, when: Any) -> None:
+    with Memory(place("brain")) as memory:
         with pytest.raises(InvalidInputError, match="as_of"):
             memory.recall("x", as_of=when)
         with pytest.raises(InvalidInputError, match="filters"):

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engines import ENGINES, Places
 from hardwon import Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError, RepeatedError, UnknownRecordError
 from hardwon.govern.access import Caller
@@ -21,12 +22,15 @@ from hardwon.serve import arguments
 from hardwon.serve.gate import Gate
 from hardwon.serve.operations import OPERATIONS
 
+pytestmark = pytest.mark.engines(*ENGINES)
 ME = Caller("me", "admin")
 
 
 @pytest.fixture
-def gate(tmp_path: Path) -> Gate:
-    return Gate(lambda project: Memory(tmp_path / "brain", project, checkout=False), None, open_to=ME)
+def gate(place: Places) -> Iterator[Gate]:
+    opened = Gate(lambda project: Memory(place("brain"), project, checkout=False), None, open_to=ME)
+    yield opened
+    opened.close()
 
 
 def asked(gate: Gate, name: str, key: str | None, **said: Any) -> Any:
@@ -130,9 +134,9 @@ def test_at_the_same_time_it_is_carried_out_once(gate: Gate) -> None:
     assert len(made) == records(gate) == 10
 
 
-def test_keys_are_forgotten_after_a_while(tmp_path: Path) -> None:
+def test_keys_are_forgotten_after_a_while(place: Places) -> None:
     at = datetime(2026, 11, 15, tzinfo=UTC)
-    with Memory(tmp_path / "brain", clock=lambda: at) as memory:
+    with Memory(place("brain"), clock=lambda: at) as memory:
         for number in range(3):
             with memory.once(b"%d" % number, b"said"):
                 memory.remember("x", "learning", insight_type="fact")
@@ -145,8 +149,8 @@ def test_keys_are_forgotten_after_a_while(tmp_path: Path) -> None:
             memory.remember("x", "learning", insight_type="fact")
 
 
-def test_after_the_block_nothing_is_under_a_key(tmp_path: Path) -> None:
-    with Memory(tmp_path / "brain") as memory:
+def test_after_the_block_nothing_is_under_a_key(place: Places) -> None:
+    with Memory(place("brain")) as memory:
         with memory.once(b"k", b"said"):
             pass
         memory.remember("x", "learning", insight_type="fact")
@@ -159,7 +163,7 @@ def test_after_the_block_nothing_is_under_a_key(tmp_path: Path) -> None:
         assert memory.get(second.id)
 
 
-def test_whoever_is_killed_in_between_can_be_asked_again(tmp_path: Path) -> None:
+def test_whoever_is_killed_in_between_can_be_asked_again(place: Places) -> None:
     """A process carries out requests until it is killed; another one is asked all of them again."""
     code = textwrap.dedent("""
         import sys
@@ -170,7 +174,7 @@ def test_whoever_is_killed_in_between_can_be_asked_again(tmp_path: Path) -> None
                 memory.remember(f"number {number}", "learning", insight_type="fact")
             print(number, flush=True)
     """)
-    worker = subprocess.Popen([sys.executable, "-c", code, tmp_path / "brain"], stdout=subprocess.PIPE, text=True)
+    worker = subprocess.Popen([sys.executable, "-c", code, place("brain")], stdout=subprocess.PIPE, text=True)
     assert worker.stdout
     acknowledged = [int(worker.stdout.readline()) for _ in range(25)]
     os.kill(worker.pid, signal.SIGKILL)
@@ -178,7 +182,7 @@ def test_whoever_is_killed_in_between_can_be_asked_again(tmp_path: Path) -> None
     worker.stdout.close()
     worker.wait()
     repeated = 0
-    with Memory(tmp_path / "brain") as memory:
+    with Memory(place("brain")) as memory:
         for number in range(len(acknowledged) + 5):
             try:
                 with memory.once(b"%d" % number, b"said"):

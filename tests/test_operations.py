@@ -108,6 +108,7 @@ COMMANDS_OF_THEIR_OWN = {
         ("stats", "model", "export", "recent", "successful", "patterns", "cleanup"), "for scripts written for memory.sh"
     ),
     **dict.fromkeys(("serve", "mcp install", "mcp remove", "config"), "of the surfaces themselves"),
+    **dict.fromkeys(("postgres init", "postgres grant", "postgres revoke", "postgres status"), "of a database's administrator"),
     **dict.fromkeys(("tokens create", "tokens list", "tokens revoke"), "made on the memory's own machine alone"),
 }
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from itertools import permutations
 from pathlib import Path
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
+from engines import ENGINES, holds_in_every_engine, memories, wrong_with
 from hardwon import Fact, Memory, Metadata
 from hardwon.fields import new_id
 from hardwon.govern.lifecycle import effective_validation
@@ -23,25 +26,23 @@ def unverified(record: AnyRecord) -> AnyRecord:
     return record.altered(metadata=record.metadata.altered(validation=validation))
 
 
-@settings(max_examples=60)
-@given(st.lists(records, min_size=1, max_size=5, unique_by=lambda record: record.id))
-def test_records_survive_write_read_export_and_load(made: list[AnyRecord]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        with Memory(root / "one") as one, Memory(root / "two") as two:
-            one.add_many(made)
-            kept = {record.id: one.get(record.id) for record in made}
-            for record in made:
-                read = kept[record.id]
-                assert read is not None
-                assert read.redacted or _without_git(read) == _without_git(record)
-            one.export(root / "records.jsonl")
-            assert two.load(root / "records.jsonl").added == len(made)
-            for record_id, before in kept.items():
-                assert before is not None
-                assert two.get(record_id) == unverified(before)
-            assert one.doctor().ok
-            assert two.doctor().ok
+@holds_in_every_engine(60, st.lists(records, min_size=1, max_size=5, unique_by=lambda record: record.id))
+def test_records_survive_write_read_export_and_load(engine: str, made: list[AnyRecord]) -> None:
+    with tempfile.TemporaryDirectory() as folder, memories(engine, 2) as (one, two):
+        exported = Path(folder) / "records.jsonl"
+        one.add_many(made)
+        kept = {record.id: one.get(record.id) for record in made}
+        for record in made:
+            read = kept[record.id]
+            assert read is not None
+            assert read.redacted or _without_git(read) == _without_git(record)
+        one.export(exported)
+        assert two.load(exported).added == len(made)
+        for record_id, before in kept.items():
+            assert before is not None
+            assert two.get(record_id) == unverified(before)
+        assert wrong_with(one) == []
+        assert wrong_with(two) == []
 
 
 def _without_git(record: AnyRecord) -> AnyRecord:
@@ -91,33 +92,26 @@ def state(memory: Memory) -> tuple[object, object]:
     return rows, (tombs, others)
 
 
-@settings(max_examples=25)
-@given(st.lists(st.tuples(Plan.adds, Plan.events), min_size=2, max_size=3))
-def test_merge_is_idempotent_and_order_free(plans: list[tuple[list[int], list[tuple[int, str]]]]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        parts = []
-        for number, (adds, events) in enumerate(plans):
-            memory = Memory(root / f"part{number}")
-            carry_out(memory, adds, events, number * 7)
-            parts.append(memory)
+@holds_in_every_engine(25, st.lists(st.tuples(Plan.adds, Plan.events), min_size=2, max_size=3))
+def test_merge_is_idempotent_and_order_free(engine: str, plans: list[tuple[list[int], list[tuple[int, str]]]]) -> None:
+    with memories(engine, len(plans)) as parts:
+        for number, (part, (adds, events)) in enumerate(zip(parts, plans, strict=True)):
+            carry_out(part, adds, events, number * 7)
         states = []
-        for turn, order in enumerate(permutations(parts)):
-            with Memory(root / f"whole{turn}") as whole:
+        for order in permutations(parts):
+            with memories(engine, 1) as (whole,):
                 for part in order:
                     whole.merge(part)
                 states.append(state(whole))
                 for part in order:
                     assert whole.merge(part).added == 0
                 assert state(whole) == states[-1]
-                assert whole.doctor().ok
+                assert wrong_with(whole) == []
         assert all(other == states[0] for other in states)
         first, *rest = parts
         for part in rest:
             first.merge(part)
         assert state(first) == states[0], "merging into a part gives what merging into an empty memory gives"
-        for part in parts:
-            part.close()
 
 
 @given(st.permutations(range(6)), st.lists(st.sampled_from(["status", "superseded", "imported"]), min_size=6, max_size=6))
@@ -140,7 +134,24 @@ def test_terms_are_what_the_index_tokenizer_keeps_whole(text: str) -> None:
     assert all(original == original.strip() for original in index_text(text).split())
 
 
-def test_original_of_is_the_inverse_of_row_of() -> None:
-    with tempfile.TemporaryDirectory() as folder, Memory(folder) as memory:
-        memory.add_many(FACTS)
-        assert [original_of(row) for row, _ in memory._store.rows("default")] == [memory.get(fact.id) for fact in FACTS]
+@pytest.mark.engines(*ENGINES)
+def test_original_of_is_the_inverse_of_row_of(memory: Memory) -> None:
+    memory.add_many(FACTS)
+    assert [original_of(row) for row, _ in memory._store.rows("default")] == [memory.get(fact.id) for fact in FACTS]
+
+
+@holds_in_every_engine(15, st.lists(records, min_size=1, max_size=4, unique_by=lambda record: record.id), st.randoms())
+def test_a_memory_merged_into_the_other_engine_and_back_is_the_same(
+    engine: str, made: list[AnyRecord], rng: random.Random
+) -> None:
+    (elsewhere,) = set(ENGINES) - {engine}
+    with memories(engine, 2) as (one, back), memories(elsewhere, 1) as (other,):
+        one.add_many(made)
+        chosen = rng.choice(made)
+        if chosen.metadata.validation.status == "hypothesis":
+            one.verify(chosen.id, "test_runner")
+        one.forget(rng.choice(made).id)
+        other.merge(one)
+        back.merge(other)
+        assert state(back) == state(other) == state(one)
+        assert wrong_with(other) == []

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import math
 import random
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clocks import Clock
-from hardwon import Memory, fix_history_signature, generate_issue_signature, limits
+from engines import ENGINES, Places, holds_in_every_engine, memories, wrong_with
+from hardwon import Experience, Memory, fix_history_signature, generate_issue_signature, limits
 from hardwon.errors import InvalidInputError
 from hardwon.model import AnyRecord
 from hardwon.recall.tokens import count_tokens
 from strategies import records as any_records
 
+pytestmark = pytest.mark.engines(*ENGINES)
+
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
-    with Memory(tmp_path / "brain", clock=clock, consolidate_every=0) as opened:
+def memory(place: Places, clock: Clock) -> Iterator[Memory]:
+    with Memory(place("brain"), clock=clock, consolidate_every=0) as opened:
         yield opened
 
 
@@ -99,7 +99,7 @@ def test_credit_moves_what_helped_up(memory: Memory) -> None:
     assert [hit.record.id for hit in ranked] == [first.id, second.id]
     assert ranked[0].why["useful"] > 0 > ranked[1].why["useful"]
     assert [event.kind for event in memory.audit(first.id)] == ["created", "credited"]
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
     for wrong in ("yes", 1, None):
         with pytest.raises(InvalidInputError, match="outcome"):
             memory.credit(first.id, wrong)  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def usefulness(memory: Memory, query: str) -> dict[str, float]:
     return {hit.record.id: round(hit.why.get("useful", 0.0), 3) for hit in memory.recall(query)}
 
 
-def test_an_attempt_credits_what_it_was_shown(memory: Memory, tmp_path: Path) -> None:
+def test_an_attempt_credits_what_it_was_shown(memory: Memory, place: Places) -> None:
     shown = memory.remember("Use the idempotency key of the order", "success", "file_operation")
     context = memory.context("order idempotency key")
     assert context.ids == [shown.id]
@@ -133,8 +133,8 @@ def test_an_attempt_credits_what_it_was_shown(memory: Memory, tmp_path: Path) ->
     memory.record_fact("no outcome", "observation", recalled=[shown.id])
     failed = memory.record_episode("t", 0.1, recalled=[shown.id, shown.id], author="bob")
     assert usefulness(memory, "idempotency") == {shown.id: 0.0}
-    assert memory.doctor().ok
-    with Memory(tmp_path / "other") as other:
+    assert wrong_with(memory) == []
+    with Memory(place("other")) as other:
         for record in (failed, done):
             other.add(record)
         other.merge(memory)
@@ -143,7 +143,7 @@ def test_an_attempt_credits_what_it_was_shown(memory: Memory, tmp_path: Path) ->
     assert usefulness(memory, "idempotency") == {shown.id: 0.067}
     memory.forget(done.id)
     assert usefulness(memory, "idempotency") == {shown.id: 0.0}
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
     for _ in range(20):
         memory.record_episode("t", 0.9, recalled=[shown.id], author="eve")
     assert usefulness(memory, "idempotency")[shown.id] <= 0.12, "no author counts more than three times"
@@ -266,20 +266,22 @@ def test_a_single_author_is_not_capped(memory: Memory) -> None:
     assert len(memory.recall("importer flag")) == 5
 
 
-def test_frequent_terms_are_left_out_of_large_memories(tmp_path: Path) -> None:
-    with Memory(tmp_path) as memory:
-        for number in range(1100):
-            memory.remember(f"common words about item{number}", "success", "file_operation")
+def test_frequent_terms_are_left_out_of_large_memories(place: Places) -> None:
+    with Memory(place("brain")) as memory:
+        memory.add_many(
+            Experience(content=f"common words about item{number}", outcome="success", tool="file_operation")
+            for number in range(1100)
+        )
         assert "item77" in memory.recall("common words about item77")[0].record.to_json()
         assert len(memory.recall("common words", k=3)) == 3, "where there is nothing else they are looked up"
         assert len(memory.recall("common xyzzy", k=3)) == 3, "a word that nobody used does not push out one that all use"
-    with Memory(tmp_path, project="another") as other:
+    with Memory(place("brain"), project="other") as other:
         other.remember("common words here too", "success", "file_operation")
         assert len(other.recall("common words")) == 1, "what is frequent elsewhere is still found here"
 
 
-def test_large_memories_are_searched_by_words_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Memory(tmp_path) as memory:
+def test_large_memories_are_searched_by_words_first(place: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(place("brain")) as memory:
         for number in range(400):
             tool = (
                 {"outcome": "failure", "tool": "unknown"}
@@ -347,10 +349,13 @@ def test_what_is_vouched_for_is_marked_so(memory: Memory) -> None:
     assert "[ann]" in str(memory.context("blue valve"))
 
 
-@settings(max_examples=60)
-@given(st.lists(any_records, min_size=1, max_size=4, unique_by=lambda record: record.id), st.integers(1, 200), st.data())
-def test_the_budget_is_never_exceeded_and_nothing_breaks_out(made: list[AnyRecord], budget: int, data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as folder, Memory(Path(folder), consolidate_every=0) as memory:
+@holds_in_every_engine(
+    60, st.lists(any_records, min_size=1, max_size=4, unique_by=lambda record: record.id), st.integers(1, 200), st.data()
+)
+def test_the_budget_is_never_exceeded_and_nothing_breaks_out(
+    engine: str, made: list[AnyRecord], budget: int, data: st.DataObject
+) -> None:
+    with memories(engine, 1, consolidate_every=0) as (memory,):
         memory.add_many(made)
         body = data.draw(st.sampled_from(made)).to_json()
         for count in (count_tokens, words, len):
@@ -365,8 +370,8 @@ def test_the_budget_is_never_exceeded_and_nothing_breaks_out(made: list[AnyRecor
                 assert all(line.startswith(("- ", "  ")) for line in inside)
 
 
-def test_projects_do_not_leak(tmp_path: Path) -> None:
-    with Memory(tmp_path / "m.db", "one") as one, Memory(tmp_path / "m.db", "two") as two:
+def test_projects_do_not_leak(place: Places) -> None:
+    with Memory(place("m.db"), "one") as one, Memory(place("m.db"), "two") as two:
         one.remember("The zebra is striped", "success", "file_operation", source={"id": "s"})
         one.record_trajectory("zebra", [{"action": "ls zebra", "observation": "bash: ls: command not found"}], 0.0)
         two.remember("Nothing here", "success", "file_operation", source={"id": "s"})
@@ -383,7 +388,7 @@ def test_recalled_text_that_comes_back_is_no_new_evidence(memory: Memory) -> Non
     memory.record_episode("t", 0.9, successes=["Read the log first"], trajectory_summary=context)
     memory.record_episode("t", 0.9, successes=[context])
     assert [rule.episodes for rule in memory.rules("t")] == [2]
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 @pytest.mark.parametrize(
@@ -522,27 +527,25 @@ def test_advice_on_nothing_is_refused(memory: Memory, wrong: dict[str, Any]) -> 
         memory.advise(**wrong)
 
 
-@settings(max_examples=40)
-@given(
+@holds_in_every_engine(
+    40,
     st.lists(any_records, min_size=2, max_size=8, unique_by=lambda record: record.id),
     st.sampled_from([{}, {"kind": "experience"}, {"outcome": "failure"}, {"status": "verified"}, {"tool": "web_search"}]),
 )
-def test_scores_add_up_and_projects_stay_apart(made: list[AnyRecord], filters: dict[str, Any]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "m.db"
-        with Memory(path, "default", consolidate_every=0) as one, Memory(path, "other", consolidate_every=0) as other:
-            half = len(made) // 2
-            one.add_many(made[:half])
-            foreign = [record.altered(metadata=record.metadata.altered(project_id="other")) for record in made[half:]]
-            other.add_many(foreign)
-            ours, theirs = {record.id for record in made[:half]}, {record.id for record in made[half:]}
-            for record in made:
-                query = record.to_json()[:300]
-                for memory, own in ((one, ours), (other, theirs)):
-                    for hit in memory.recall(query, k=10, **filters):
-                        assert hit.record.id in own
-                        assert hit.score == pytest.approx(math.fsum(hit.why.values()))
-                        if "kind" in filters:
-                            assert hit.record.kind == filters["kind"]
-                    context = memory.context(query, budget_tokens=400)
-                    assert set(context.ids) <= own
+def test_scores_add_up_and_projects_stay_apart(engine: str, made: list[AnyRecord], filters: dict[str, Any]) -> None:
+    with memories(engine, 1, consolidate_every=0) as (one,), Memory(one.location, "other", consolidate_every=0) as other:
+        half = len(made) // 2
+        one.add_many(made[:half])
+        foreign = [record.altered(metadata=record.metadata.altered(project_id="other")) for record in made[half:]]
+        other.add_many(foreign)
+        ours, theirs = {record.id for record in made[:half]}, {record.id for record in made[half:]}
+        for record in made:
+            query = record.to_json()[:300]
+            for memory, own in ((one, ours), (other, theirs)):
+                for hit in memory.recall(query, k=10, **filters):
+                    assert hit.record.id in own
+                    assert hit.score == pytest.approx(math.fsum(hit.why.values()))
+                    if "kind" in filters:
+                        assert hit.record.kind == filters["kind"]
+                context = memory.context(query, budget_tokens=400)
+                assert set(context.ids) <= own

@@ -20,11 +20,12 @@ import pytest
 
 from command_line import EXAMPLES
 from hardwon import Client, Memory, limits
-from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.errors import HardwonError, InterruptedWriteError, InvalidInputError, UnknownOutcomeError, UnknownRecordError
 from hardwon.model import Fact
 from hardwon.serve.arguments import EXAMPLE_ID
 from hardwon.serve.operations import OPERATIONS, Operation
 from hardwon.serve.rest_openapi import document, path_of
+from hardwon.serve.rest_problems import answer_to
 from hardwon.serve.shapes import parsed
 from serving import PROJECT, Process, Served, served, wait_until
 
@@ -429,3 +430,13 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     code, _ = server.end(signal.SIGTERM)
     sending.join(30)
     assert code == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("error", [InterruptedWriteError, UnknownOutcomeError])
+def test_a_database_that_is_away_is_waited_for_and_not_named(
+    error: type[HardwonError], caplog: pytest.LogCaptureFixture
+) -> None:
+    said = answer_to(error("db.internal:5432 went away"))
+    assert (said.status_code, said.headers["Retry-After"]) == (503, str(limits.RETRY_AFTER_S))
+    assert b"db.internal" not in bytes(said.body)
+    assert "db.internal:5432 went away" in caplog.text

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import TORTURE
+from engines import ENGINES, Places, everything_in, wrong_with
 from hardwon import Fix, Memory, limits, tidying
 from hardwon.errors import ConflictError, InvalidInputError
 from hardwon.govern.retention import Aged, Retention, is_valuable
@@ -23,13 +24,15 @@ from logs import knowledge_of
 from processes import Child
 from strategies import at
 
+pytestmark = pytest.mark.engines(*ENGINES)
+
 NOW = at(0) + timedelta(days=365)
 KILLS = 100 if TORTURE else 12
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory(tmp_path / "brain", clock=lambda: NOW) as opened:
+def memory(place: Places) -> Iterator[Memory]:
+    with Memory(place("brain"), clock=lambda: NOW) as opened:
         yield opened
 
 
@@ -135,13 +138,13 @@ def test_nothing_that_was_learned_changes_and_it_can_be_undone(memory: Memory) -
     assert memory.stats().records == 60 - done.failed - done.successful
     assert memory.stats().cleaned == done.failed + done.successful
     assert (known(memory), tallies_of(memory)) == (before, tallies)
-    assert memory.doctor().ok, str(memory.doctor())
+    assert wrong_with(memory) == []
     assert all(isinstance(hit.record, Fix) for hit in memory.recall("broken prompt", 50))
     memory.undo(done.event_id)
     assert sorted(record.to_json() for record in memory.browse()) == records
     assert sorted(row for row in knowledge_of(memory) if len(row) > 2) == sorted(row for row in exact if len(row) > 2)
     assert memory.stats().cleaned == 0
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
     with pytest.raises(InvalidInputError):
         memory.undo(done.event_id)
 
@@ -153,12 +156,12 @@ def test_what_was_compacted_stays_away(memory: Memory) -> None:
     compacted = memory.compact()
     assert compacted.purged == done.failed + done.successful
     assert known(memory) == before
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
     assert done.event_id is not None
     with pytest.raises(ConflictError, match="compacted"):
         memory.undo(done.event_id)
     assert memory.compact().purged == 0
-    assert b"zanzibar" not in Path(memory.location).read_bytes() or any(
+    assert b"zanzibar" not in everything_in(memory) or any(
         "zanzibar" in (fix.issue.error_output or "") for fix in memory.browse(kind="fix") if isinstance(fix, Fix)
     )
     memory.rebuild()
@@ -173,7 +176,7 @@ def test_forgetting_what_left_the_history_takes_back_what_it_taught(memory: Memo
     assert memory.stats().cleaned == 0
     assert memory.odds().attempts == 0
     assert memory.patterns() == []
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_one_run_takes_only_so_many(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,48 +204,48 @@ def test_days_are_checked(memory: Memory, days: Any) -> None:
 # --- elsewhere --------------------------------------------------------------------------------------------------------
 
 
-def test_merge_and_export_carry_what_can_be_brought_back(memory: Memory, tmp_path: Path) -> None:
+def test_merge_and_export_carry_what_can_be_brought_back(memory: Memory, tmp_path: Path, place: Places) -> None:
     filled(memory)
     whole = sorted(record.id for record in memory.browse())
     memory.cleanup(30, dry_run=False)
     memory.compress(30, dry_run=False)
     memory.export(tmp_path / "all.jsonl")
-    with Memory(tmp_path / "merged", clock=lambda: NOW) as merged, Memory(tmp_path / "loaded", clock=lambda: NOW) as loaded:
+    with Memory(place("merged"), clock=lambda: NOW) as merged, Memory(place("loaded"), clock=lambda: NOW) as loaded:
         merged.merge(memory)
         assert sorted(record.id for record in merged.browse(kind="fix")) == whole
         assert tallies_of(merged) == tallies_of(memory)
         assert memory.merge(merged).conflicting == []
         loaded.load(tmp_path / "all.jsonl")
         assert sorted(record.id for record in loaded.browse(kind="fix")) == whole
-        assert memory.doctor().ok
-        assert merged.doctor().ok
+        assert wrong_with(memory) == []
+        assert wrong_with(merged) == []
 
 
-def test_merge_carries_what_the_compacted_ones_taught(memory: Memory, tmp_path: Path) -> None:
+def test_merge_carries_what_the_compacted_ones_taught(memory: Memory, place: Places) -> None:
     filled(memory)
-    with Memory(tmp_path / "copy", clock=lambda: NOW) as copy, Memory(tmp_path / "new", clock=lambda: NOW) as new:
+    with Memory(place("copy"), clock=lambda: NOW) as copy, Memory(place("new"), clock=lambda: NOW) as new:
         copy.merge(memory)
         memory.cleanup(30, dry_run=False)
         memory.compact()
         new.merge(memory)
         assert tallies_of(new) == tallies_of(memory)
         assert new.stats().cleaned == memory.stats().cleaned
-        assert new.doctor().ok
+        assert wrong_with(new) == []
         assert copy.merge(memory).conflicting == []
         assert copy.stats().cleaned == 0
         assert memory.merge(copy).conflicting == []
-        assert memory.doctor().ok
+        assert wrong_with(memory) == []
         with pytest.raises(InvalidInputError, match="whole"):
             copy.take_in(list(memory.browse(kind="cleaned")))
 
 
-def test_what_is_left_of_a_fix_is_no_record_to_load(memory: Memory, tmp_path: Path) -> None:
+def test_what_is_left_of_a_fix_is_no_record_to_load(memory: Memory, tmp_path: Path, place: Places) -> None:
     filled(memory)
     memory.cleanup(30, dry_run=False)
     cleaned = next(memory.browse(kind="cleaned"))
     forged = tmp_path / "forged.jsonl"
     forged.write_text(cleaned.to_json() + "\n")
-    with Memory(tmp_path / "new") as new, pytest.raises(InvalidInputError, match="kind"):
+    with Memory(place("new")) as new, pytest.raises(InvalidInputError, match="kind"):
         new.load(forged)
     with pytest.raises(InvalidInputError):
         memory.add(cleaned)
@@ -258,16 +261,17 @@ def test_whoever_ends_a_cleanup_brings_back_what_it_took(memory: Memory, tmp_pat
         end(event)
         assert memory.stats().records == whole
         assert memory.stats().cleaned == 0
-        assert memory.doctor().ok
+        assert wrong_with(memory) == []
 
 
-def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path) -> None:
+@pytest.mark.engines("sqlite")
+def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path, place: Places) -> None:
     filled(memory)
     event = memory.cleanup(30, dry_run=False).event_id
     assert event is not None
     memory.backup(tmp_path / "copy.db")
     Memory.restore(tmp_path / "copy.db", tmp_path / "other")
-    with Memory(tmp_path / "other", clock=lambda: NOW) as other, Memory(tmp_path / "new", clock=lambda: NOW) as new:
+    with Memory(place("other"), clock=lambda: NOW) as other, Memory(place("new"), clock=lambda: NOW) as new:
         memory.undo(event)
         cleaned = other.stats().cleaned
         other.merge(memory)
@@ -276,7 +280,7 @@ def test_a_cleanup_is_of_one_file(memory: Memory, tmp_path: Path) -> None:
         assert new.decisions() == []
         other.undo(event)
         assert other.stats().cleaned == 0
-        assert other.doctor().ok
+        assert wrong_with(other) == []
         memory.export(tmp_path / "all.jsonl")
         assert "cleanup" not in (tmp_path / "all.jsonl").read_text()
 
@@ -292,7 +296,7 @@ def test_what_changed_since_it_was_picked_stays(memory: Memory, monkeypatch: pyt
     monkeypatch.setattr(tidying, "_pack_away", credited_meanwhile)
     assert memory.cleanup(30, dry_run=False).failed == 2
     assert isinstance(memory.get(fixes[0].id), Fix)
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_erased_words_leave_the_index_also_after_a_cleanup(memory: Memory) -> None:
@@ -302,7 +306,7 @@ def test_erased_words_leave_the_index_also_after_a_cleanup(memory: Memory) -> No
     assert isinstance(memory.get(secret.id), Cleaned)
     memory.forget(secret.id)
     memory.close()
-    assert b"quetzalcoatl" not in Path(memory.location).read_bytes()
+    assert b"quetzalcoatl" not in everything_in(memory)
 
 
 def test_compaction_leaves_no_words_behind(memory: Memory) -> None:
@@ -311,7 +315,7 @@ def test_compaction_leaves_no_words_behind(memory: Memory) -> None:
     memory.cleanup(30, dry_run=False)
     memory.compact()
     memory.close()
-    content = Path(memory.location).read_bytes()
+    content = everything_in(memory)
     assert not any(word in content for word in (b"quetzalcoatl", b"popocatepetl", b"tlaloc"))
 
 
@@ -335,6 +339,7 @@ def test_packed_text_that_was_damaged_is_noticed() -> None:
     assert packed_by(body) == "d"
 
 
+@pytest.mark.engines("sqlite")
 def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Memory) -> None:
     long = "The first sentence tells it. " + "Then come details of xylophones. " * 40
     fix = a_fix(memory, 200, analysis=long, notes="note " * 100, system_info={"os": "Linux"})
@@ -352,16 +357,16 @@ def test_packed_fixes_are_whole_to_readers_and_found_by_their_summary(memory: Me
     assert row is not None
     assert (len(row.claude_analysis), row.system_info) == (limits.COMPRESSED_TEXT_CHARS, "{}")
     assert row.fix_commands == '["retry"]'
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
     memory.rebuild()
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
     assert memory.compact().purged == 0
     assert memory.get(fix.id) == fix
     assert done.event_id is not None
     memory.undo(done.event_id)
     assert memory.fix_history.row(1) != row
     assert {hit.record.id for hit in memory.recall("zanzibar", 5)} == {fix.id, recent.id}
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_packed_fixes_can_leave_the_history_and_come_back(memory: Memory) -> None:
@@ -372,9 +377,10 @@ def test_packed_fixes_can_leave_the_history_and_come_back(memory: Memory) -> Non
     assert done.event_id is not None
     memory.undo(done.event_id)
     assert [memory.get(fix.id) for fix in fixes] == fixes
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
+@pytest.mark.engines("sqlite")
 def test_an_archived_or_verified_fix_keeps_its_standing(memory: Memory) -> None:
     fix = a_fix(memory, 200, analysis="long " * 200)
     a_fix(memory, 1)
@@ -383,7 +389,7 @@ def test_an_archived_or_verified_fix_keeps_its_standing(memory: Memory) -> None:
     memory.compress(90, dry_run=False)
     assert memory.get(fix.id).metadata.validation.status == "verified"  # type: ignore[union-attr]
     memory.archive(fix.id, "wrong")
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
     assert len(list(memory.fix_history.all())) == 1
 
 
@@ -415,7 +421,7 @@ def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: 
         child.kill()
         with Memory(location, clock=lambda: NOW) as memory:
             now = memory.stats().records, memory.stats().cleaned
-            assert memory.doctor().ok, str(memory.doctor())
+            assert wrong_with(memory) == []
             packed = sum(is_packed(stored.body) for stored in memory._store.stream("default"))
             assert packed in (0, 400)
             assert now == old or now in ((400, 0), (5, 395))
@@ -425,7 +431,7 @@ def test_killed_in_the_middle_it_is_as_before_or_as_after(tmp_path: Path, what: 
             break
     work(location, what, event)
     with Memory(location, clock=lambda: NOW) as memory:
-        assert memory.doctor().ok
+        assert wrong_with(memory) == []
 
 
 def work(location: Path, what: str, event: str | None) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 
+from engines import ENGINES, Places, wrong_with
 from hardwon import Memory
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.govern.lifecycle import effective_validation
 from hardwon.model import Event, Validation
 
+pytestmark = pytest.mark.engines(*ENGINES)
+
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Memory:
-    return Memory(tmp_path / "brain", checkout=False)
+def memory(place: Places) -> Iterator[Memory]:
+    with Memory(place("brain"), checkout=False) as opened:
+        yield opened
 
 
 def learned(memory: Memory, content: str = "Retry after a minute.") -> str:
@@ -44,7 +49,7 @@ def test_an_archived_record_comes_back_as_what_it_was(memory: Memory) -> None:
     assert [hit.record.id for hit in memory.recall("retry")] == [record]
     assert [each.kind for each in memory.audit(record)] == ["created", "status", "status", "undone"]
     assert memory.audit(record)[-1].by == "maria"
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_a_verification_is_taken_back_beneath_what_came_later(memory: Memory) -> None:
@@ -76,7 +81,7 @@ def test_what_it_taught_counts_again(memory: Memory) -> None:
     assert memory.fix_totals() != before
     memory.undo(last_event(memory, fix.id))
     assert memory.fix_totals() == before
-    assert memory.doctor().ok
+    assert wrong_with(memory) == []
 
 
 def test_the_file_in_the_tree_comes_back(tmp_path: Path) -> None:
@@ -89,7 +94,7 @@ def test_the_file_in_the_tree_comes_back(tmp_path: Path) -> None:
         memory.undo(last_event(memory, record.id))
         assert [hit.record.id for hit in memory.recall("retry")] == [record.id]
         assert list((tmp_path / "brain").rglob("*.json")) != []
-        assert memory.doctor().ok
+        assert wrong_with(memory) == []
 
 
 def test_what_was_believed_then_is_still_told(memory: Memory) -> None:
@@ -102,9 +107,9 @@ def test_what_was_believed_then_is_still_told(memory: Memory) -> None:
     assert then.metadata.validation.status == "archived"
 
 
-def test_two_memories_agree_about_it_in_any_order(tmp_path: Path, memory: Memory) -> None:
+def test_two_memories_agree_about_it_in_any_order(place: Places, memory: Memory) -> None:
     record = learned(memory)
-    with Memory(tmp_path / "other", checkout=False) as other:
+    with Memory(place("other"), checkout=False) as other:
         other.merge(memory)
         memory.archive(record, "by mistake")
         other.merge(memory)

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from engines import ENGINES, Places, wrong_with
 from hardwon import Memory
 from hardwon.errors import EmbeddingError, InvalidInputError
 from hardwon.outside.embedders import CallableEmbedder, WordLlamaEmbedder
+
+pytestmark = pytest.mark.engines(*ENGINES)
 
 TOPICS = ["dog puppy hound", "car auto vehicle", "bread loaf bun"]
 
@@ -30,8 +33,8 @@ def fill(memory: Memory) -> dict[str, str]:
     return {text: memory.remember(text, "success", "file_operation").id for text in texts}
 
 
-def test_what_means_the_same_is_found_without_a_common_word(tmp_path: Path) -> None:
-    with Memory(tmp_path, embedder=topics()) as memory:
+def test_what_means_the_same_is_found_without_a_common_word(place: Places) -> None:
+    with Memory(place("brain"), embedder=topics()) as memory:
         ids = fill(memory)
         best = memory.recall("hound", k=1)[0]
         assert best.record.id == ids["the puppy barks"]
@@ -44,15 +47,15 @@ def test_what_means_the_same_is_found_without_a_common_word(tmp_path: Path) -> N
         assert ids["the puppy barks"] not in [hit.record.id for hit in memory.recall("hound")]
         memory.archive(ids["an auto stalls"], "old")
         assert ids["an auto stalls"] not in [hit.record.id for hit in memory.recall("vehicle")]
-        assert memory.doctor().ok
-    with Memory(tmp_path) as memory:
+        assert wrong_with(memory) == []
+    with Memory(place("brain")) as memory:
         assert memory.recall("hound") == [], "without an embedder there are only words"
 
 
-def test_another_embedder_is_refused_until_reembed(tmp_path: Path) -> None:
-    with Memory(tmp_path, embedder=topics()) as memory:
+def test_another_embedder_is_refused_until_reembed(place: Places) -> None:
+    with Memory(place("brain"), embedder=topics()) as memory:
         fill(memory)
-    with Memory(tmp_path, embedder=topics("newer")) as memory:
+    with Memory(place("brain"), embedder=topics("newer")) as memory:
         for ask in (lambda: memory.recall("hound"), lambda: memory.remember("x", "success", "file_operation")):
             with pytest.raises(EmbeddingError, match="reembed"):
                 ask()
@@ -64,7 +67,7 @@ def test_another_embedder_is_refused_until_reembed(tmp_path: Path) -> None:
         assert memory.reembed() == 0, "nothing is missing"
 
 
-def test_an_embedder_that_fails_loses_no_record(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_embedder_that_fails_loses_no_record(place: Places, caplog: pytest.LogCaptureFixture) -> None:
     broken = True
 
     def sometimes(texts: Sequence[str]) -> list[list[float]]:
@@ -72,7 +75,7 @@ def test_an_embedder_that_fails_loses_no_record(tmp_path: Path, caplog: pytest.L
             raise ConnectionError("down")
         return by_topic(texts)
 
-    with Memory(tmp_path, embedder=CallableEmbedder(sometimes, "shaky", 3)) as memory:
+    with Memory(place("brain"), embedder=CallableEmbedder(sometimes, "shaky", 3)) as memory:
         with caplog.at_level(logging.WARNING):
             fill(memory)
         assert memory.stats().records == 3
@@ -84,17 +87,18 @@ def test_an_embedder_that_fails_loses_no_record(tmp_path: Path, caplog: pytest.L
         assert memory.recall("hound", k=1)[0].record.to_json().count("puppy")
 
 
-def test_vectors_belong_to_their_project_and_survive_a_backup(tmp_path: Path) -> None:
-    with Memory(tmp_path / "m.db", "one", embedder=topics()) as one, Memory(tmp_path / "m.db", "two", embedder=topics()) as two:
+@pytest.mark.engines("sqlite")
+def test_vectors_belong_to_their_project_and_survive_a_backup(tmp_path: Path, place: Places) -> None:
+    with Memory(place("m.db"), "one", embedder=topics()) as one, Memory(place("m.db"), "two", embedder=topics()) as two:
         fill(one)
         assert two.recall("hound") == []
         one.backup(tmp_path / "backup.db")
-    with Memory(tmp_path / "backup.db", "one", embedder=topics()) as copy:
+    with Memory(place("backup.db"), "one", embedder=topics()) as copy:
         assert copy.recall("hound", k=1)[0].why["vector"] > 0.3
 
 
-def test_bulk_writes_have_vectors_too(tmp_path: Path) -> None:
-    with Memory(tmp_path / "a", embedder=topics()) as memory, Memory(tmp_path / "b") as plain:
+def test_bulk_writes_have_vectors_too(place: Places) -> None:
+    with Memory(place("a"), embedder=topics()) as memory, Memory(place("b")) as plain:
         fill(plain)
         memory.add_many(list(plain.browse()))
         assert memory.recall("hound", k=1)[0].why["vector"] > 0.3
@@ -103,8 +107,8 @@ def test_bulk_writes_have_vectors_too(tmp_path: Path) -> None:
         assert memory.reembed() == 1, "what came by merge has none yet"
 
 
-def test_a_real_embedder(tmp_path: Path) -> None:
-    with Memory(tmp_path, embedder=WordLlamaEmbedder()) as memory:
+def test_a_real_embedder(place: Places) -> None:
+    with Memory(place("brain"), embedder=WordLlamaEmbedder()) as memory:
         kept = memory.remember("The database connection pool was exhausted", "failure", "unknown")
         memory.remember("The cake recipe needs more sugar", "failure", "unknown")
         hit = memory.recall("ran out of SQL sessions", k=1)[0]
@@ -112,8 +116,8 @@ def test_a_real_embedder(tmp_path: Path) -> None:
         assert hit.why["vector"] > 0
 
 
-def test_a_row_number_that_is_used_again_is_not_mixed_up(tmp_path: Path) -> None:
-    with Memory(tmp_path, embedder=topics()) as memory:
+def test_a_row_number_that_is_used_again_is_not_mixed_up(place: Places) -> None:
+    with Memory(place("brain"), embedder=topics()) as memory:
         ids = fill(memory)
         assert memory.recall("bun", k=1)[0].record.id == ids["a loaf burns"]
         memory.forget(ids["a loaf burns"])
@@ -125,8 +129,8 @@ def test_a_row_number_that_is_used_again_is_not_mixed_up(tmp_path: Path) -> None
         assert memory.recall("bun") == []
 
 
-def test_two_who_reembed_do_not_mix(tmp_path: Path) -> None:
-    with Memory(tmp_path, embedder=topics()) as memory, Memory(tmp_path, embedder=topics("other")) as other:
+def test_two_who_reembed_do_not_mix(place: Places) -> None:
+    with Memory(place("brain"), embedder=topics()) as memory, Memory(place("brain"), embedder=topics("other")) as other:
         fill(memory)
 
         def meanwhile(_: int, __: int) -> None:
@@ -138,11 +142,11 @@ def test_two_who_reembed_do_not_mix(tmp_path: Path) -> None:
             memory.remember("too late", "success", "file_operation")
         assert other.recall("hound", k=1)[0].why["vector"] > 0.3
         assert memory.reembed(meanwhile) == 4
-        assert other.doctor().ok
+        assert wrong_with(other) == []
 
 
-def test_many_threads_ask_at_once(tmp_path: Path) -> None:
-    with Memory(tmp_path, embedder=topics()) as memory:
+def test_many_threads_ask_at_once(place: Places) -> None:
+    with Memory(place("brain"), embedder=topics()) as memory:
         for number in range(300):
             memory.remember(f"the puppy number {number} barks", "success", "file_operation")
         with ThreadPoolExecutor(8) as pool:
@@ -150,9 +154,9 @@ def test_many_threads_ask_at_once(tmp_path: Path) -> None:
         assert set(answers) == {20}
 
 
-def test_what_is_no_embedder_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_embedder_is_refused(place: Places) -> None:
     for wrong in ("wordllama", CallableEmbedder):
         with pytest.raises(InvalidInputError, match="embedder"):
-            Memory(tmp_path, embedder=wrong)  # type: ignore[arg-type]
-    with Memory(tmp_path) as memory, pytest.raises(InvalidInputError, match="embedder"):
+            Memory(place("brain"), embedder=wrong)  # type: ignore[arg-type]
+    with Memory(place("brain")) as memory, pytest.raises(InvalidInputError, match="embedder"):
         memory.reembed()

@@ -87,6 +87,10 @@ class PlaceError(StorageError):
     """A memory cannot be kept at this place."""
 
 
+class FileOnlyError(PlaceError):
+    """Only a memory in a local file can do that, and this one is a database. The message says what to do instead."""
+
+
 class ClosedError(StorageError):
     """The memory was closed."""
 

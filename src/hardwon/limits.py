@@ -145,6 +145,9 @@ POSTGRES_RETRY_S: Final = 30.0
 """For how long a server that is away is tried again: a restart takes a few seconds, a switch to another server up to half a
 minute. Afterwards whoever called decides."""
 
+POSTGRES_FIRST_S: Final = 5.0
+"""The same for one that this memory has never reached: more often than not its address is wrong."""
+
 POSTGRES_PAUSE_S: Final = 0.05
 """The first pause between two tries; each is twice as long as the one before."""
 
@@ -165,6 +168,16 @@ must not keep others waiting for its locks for ever."""
 
 POSTGRES_CANCEL_S: Final = 2.0
 """How long a statement that nobody waits for any more is given to end, before its connection is closed."""
+
+POSTGRES_GROWTH_ROWS: Final = 100
+"""Rows of one write from which on it asks whether a table has doubled, so that the planner looks at it again. A smaller write
+does not take the time: the server itself looks every minute."""
+
+POSTGRES_NAME_BYTES_MAX: Final = 63
+"""PostgreSQL cuts longer names of users short, and would then take one for another."""
+PROJECT_BYTES_MAX: Final = 200
+"""The name of a project in PostgreSQL, in UTF-8. It leads every key, and with three other names of NAME_CHARS_MAX it has to fit
+into an entry of an index, which holds 2704 bytes."""
 
 POSTGRES_STREAM_ROWS: Final = 500
 """Rows that are fetched at a time where all of a large memory is read."""
@@ -1175,11 +1188,15 @@ TERMS_ASKED_SHARE: Final = 8
 """A process asks whether terms are due to be counted after it wrote this share of what is missing: others write too."""
 
 TERMS_PENDING_KIB: Final = 1_024
-"""New entries of the index of terms that wait to be sorted in. A search goes through them one by one: a MiB takes a
-millisecond."""
+"""New entries of the index of terms that wait to be sorted in. A search goes through them one by one: a MiB takes some
+milliseconds."""
 
 VECTOR_INDEX_DIMENSION_MAX: Final = 2_000
 """pgvector indexes no longer vectors than that; longer ones are compared one by one."""
+
+VECTOR_INDEXES_MAX: Final = 8
+"""Indexes of vectors in one database, each for one length. A team uses one embedder, or two while it changes; every writer may
+have one made, and nobody should have a thousand made."""
 
 VECTORS_COMPARED_MAX: Final = 20_000
 """Without pgvector, so many vectors are read for one question, the newest first: of 256 numbers 20 MB, a tenth of a second."""

@@ -141,7 +141,7 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
             new_ids = set(appended.added)
             kept = [(record, row) for record, row in zip(records, rows, strict=True) if record.id in new_ids]
             planted = mirror.plant(writer, kept) if mirror else []
-            for new in appended.added:  # an earlier merge may have brought its events
+            for new in writer.having_events(project, appended.added):  # an earlier merge may have brought them
                 refresh_status(writer, project, new)
             different = really_conflicting(writer, project, appended.conflicting)
         if mirror:

@@ -90,7 +90,7 @@ class Core:
         self._embedder = embedder
         here = current_folder()
         self._place = place.find(location, here)
-        self.project = _project_name(self._place.project if project is None else project)
+        self.project = project_name(self._place.project if project is None else project)
         self._caller_clock = clock or now
         self._requests = Requests(self._clock)
         root = repository_root(here) if checkout else None
@@ -393,7 +393,8 @@ def current_folder() -> Path:
         return Path("/")
 
 
-def _project_name(given: str) -> str:
+def project_name(given: str) -> str:
+    """The name as that of a project."""
     plain = type(given) is str and given.isprintable() and len(given) <= limits.NAME_CHARS_MAX
     # The model says what is wrong with any other. Opening a memory does not wait for pydantic to build it.
     name = given if plain else Metadata(project_id=given).project_id

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hardwon import intake, limits
-from hardwon.errors import DamagedError, InvalidInputError, PlaceError
+from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
 from hardwon.fields import now, to_us
 from hardwon.learn.lessons import DAY_US
 from hardwon.memory.core import Core, current_folder
@@ -19,6 +19,7 @@ from hardwon.model import LOCAL_ACTIONS, AnyRecord, Decision
 from hardwon.recall.searchable import searchable_text
 from hardwon.store import files, jsonl, place
 from hardwon.store.contract import Finding, Progress, Row, Stored, Writer
+from hardwon.store.place import COPIES
 from hardwon.store.rows import original_of, restored
 from hardwon.store.sqlite import SqliteStore
 from hardwon.store.sqlite_file import restore as restore_file
@@ -32,12 +33,6 @@ if TYPE_CHECKING:
     from hardwon.reports import Backup, CleanedUp, Compacted, Compressed, Diagnosis, Loaded, Synced
     from hardwon.tidying import Tidy
     from hardwon.tokens import Tokens
-
-
-_COPIES: Final = (
-    "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL copies a project of it into a "
-    "file, and hardwon --memory URL merge copy.db brings that in"
-)
 _SAMPLE: Final = 3  # ids named in a finding; doctor counts the rest
 
 
@@ -152,7 +147,7 @@ class Keeping(Core):
         from hardwon.fix_history import FixHistory  # few ask
 
         if not isinstance(self._store, SqliteStore) or self.project != place.DEFAULT_PROJECT:
-            raise PlaceError(
+            raise FileOnlyError(
                 f"the tables of fix history are of the project {place.DEFAULT_PROJECT!r} of a memory in a local file: of a "
                 "database, hardwon --memory copy.db merge URL makes one; fix_totals, patterns and strategies need no tables"
             )
@@ -230,8 +225,6 @@ class Keeping(Core):
         from hardwon.reports import Backup
 
         target = intake.path("path", path)
-        if self._place.path is None:
-            raise PlaceError(f"{self.location} is a database: {_COPIES}")
         checksum = self._store.backup(target, progress)
         return Backup(target, checksum, target.stat().st_size)
 
@@ -241,7 +234,7 @@ class Keeping(Core):
         was there is kept, or None if there was none."""
         found = place.find(location, current_folder())
         if found.path is None:
-            raise PlaceError(f"{found.location} is a database: {_COPIES}")
+            raise FileOnlyError(f"{found.location} is a database: {COPIES}")
         suffix = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
         return restore_file(intake.path("path", path), found.path, suffix, progress)
 
@@ -291,7 +284,7 @@ def _exported(stored: Stored) -> Stored | None:
 
 def _tree_of(writer: Writer, project: str) -> TreeIndex:
     if not isinstance(writer, SqliteWriter):
-        raise PlaceError(
+        raise FileOnlyError(
             "only a memory in a local file can have a tree of files beside it: of a database, hardwon --memory copy.db merge "
             "URL makes one"
         )

@@ -72,6 +72,7 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     "report": "cli_report",
     "serve": "cli_serve",
     "tokens": "cli_tokens",
+    "postgres": "cli_postgres",
     "config": "cli_settings",
     **dict.fromkeys(("merge", "adopt"), "cli_moving"),
     **dict.fromkeys(("consolidate", "rollback", "reembed"), "cli_knowledge"),
@@ -86,7 +87,7 @@ _ORDER: Final = (
     *("similar", "odds", "strategies", "successful", "patterns", "recent", "trends", "model", "matrix", "fixers"),
     *("verify", "publish", "archive", "supersede", "stale", "rollback", "audit"),
     *("demo", "generate", "validate", "load", "export", "adopt", "merge"),
-    *("hooks", "mcp", "serve", "tokens"),
+    *("hooks", "mcp", "serve", "tokens", "postgres"),
     *("config", "doctor", "backup", "restore", "forget", "cleanup", "compress", "undo", "compact"),
     *("rebuild", "reembed", "sync", "fix-history"),
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from hardwon import limits
+from hardwon.errors import PlaceError
 from hardwon.serve.cli_base import (
     OLDER_SCRIPTS,
     Command,
@@ -38,6 +39,7 @@ from hardwon.serve.cli_fixes import (
     show_recent,
     show_successful,
 )
+from hardwon.store.place import is_url
 
 if TYPE_CHECKING:
     from hardwon.doors.fixes import AIMemory
@@ -82,6 +84,11 @@ def _options(
     ] = FOLDER,
 ) -> None:
     source = ctx.parent.get_parameter_source("memory") if ctx.parent else None
+    if is_url(memory_dir) or (source is not None and source.name == "COMMANDLINE" and is_url(ctx.obj.memory)):
+        raise PlaceError(
+            "these commands work on a folder, not on a database: hardwon --memory AIMemory/ai_memory.db merge URL copies its "
+            "fixes there; hardwon patterns, successful, recent and model ask the database itself"
+        )
     if source is not None and source.name == "COMMANDLINE":  # the environment may name a memory for the other commands
         raise typer.BadParameter(f"fix-history has a folder of its own: use fix-history --memory-dir {ctx.obj.memory}")
     ctx.obj = memory_dir

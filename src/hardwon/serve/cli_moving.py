@@ -73,10 +73,13 @@ def _not_well(this: Chosen, other: Chosen) -> list[str]:
     """What doctor finds wrong, on each side. Where nothing was brought, no memory was made, and there is none to check."""
     wrong: list[str] = []
     for side, place in (("this memory", this), ("the other memory", other)):
-        if Memory.exists(place.memory):
-            with place.open(to_read=True) as memory:
-                found = memory.doctor().findings
-            wrong += [f"{side} is not well: {each.check}: {each.detail}" for each in found if not each.ok]
+        if not Memory.exists(place.memory):
+            continue
+        with place.open(to_read=True) as memory:
+            found = [each for each in memory.doctor().findings if not each.ok]
+        if place is other:  # it was only read, and a backup is not set up to be written to
+            found = [each for each in found if each.check != "durability"]
+        wrong += [f"{side} is not well: {each.check}: {each.detail}" for each in found]
     return wrong
 
 

@@ -19,6 +19,7 @@ from hardwon.errors import (
     ClosedError,
     ConflictError,
     EmbeddingError,
+    FileOnlyError,
     ForbiddenError,
     FullError,
     HardwonError,
@@ -27,7 +28,9 @@ from hardwon.errors import (
     NotAdmittedError,
     Problem,
     TooManyRequestsError,
+    UnknownOutcomeError,
     UnknownRecordError,
+    UnreachableError,
 )
 from hardwon.govern.redaction import redact, redact_json
 
@@ -91,6 +94,7 @@ SORTS: Final = (
 
 _SORT_OF: Final[tuple[tuple[type[HardwonError], Sort], ...]] = (
     (InvalidInputError, INVALID_INPUT),
+    (FileOnlyError, INVALID_INPUT),
     (UnknownRecordError, NOT_FOUND),
     (ConflictError, CONFLICT),
     (NotAdmittedError, NOT_ADMITTED),
@@ -98,6 +102,8 @@ _SORT_OF: Final[tuple[tuple[type[HardwonError], Sort], ...]] = (
     (TooManyRequestsError, TOO_MANY),
     (BusyError, BUSY),
     (ClosedError, BUSY),
+    (UnreachableError, BUSY),
+    (UnknownOutcomeError, BUSY),  # under its idempotency key it may be sent again
     (FullError, FULL),
     (LlmError, OUTSIDE),
     (EmbeddingError, OUTSIDE),
@@ -122,11 +128,11 @@ def answer_to(error: Exception) -> Response:
         shown = [_shown(problem) for problem in error.problems[: limits.PROBLEMS_SHOWN_MAX]]
         said = "; ".join(f"{each['field']}: {each['value']!r} is not allowed; allowed: {each['allowed']}" for each in shown)
         return _answer(sort, f"{error.where}: {said}" if error.where else said, shown)
-    if sort in (INTERNAL, FULL):
+    if sort in (INTERNAL, FULL) or isinstance(error, UnreachableError | UnknownOutcomeError):
         known = isinstance(error, HardwonError)
         said = f"{type(error).__name__}: {error}" if known else "".join(traceback.format_exception(error))
         _log.error("%s", redact(said)[0])
-        return _answer(sort, _UNTOLD)
+        return _answer(sort, _UNTOLD, headers=_headers_of(error, sort))
     return _answer(sort, redact(str(error))[0], headers=_headers_of(error, sort))
 
 

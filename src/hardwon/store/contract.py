@@ -1,4 +1,5 @@
-"""What a store promises. SQLite keeps it in `sqlite.py`; the tests in `tests/test_store_contract.py` hold for every store.
+"""What a store promises. SQLite keeps it in `sqlite.py`, with what engines share (`reading.py`, `writing.py`); the tests in
+`tests/test_store_contract.py` hold for every store.
 
 A store keeps rows and events, and finds them again. It never embeds, ranks or reads the clock: values come in, values go
 out. Everything is kept per project; no call sees two projects.
@@ -247,6 +248,10 @@ class Writer(ABC):
     @abstractmethod
     def events_of(self, project: str, record_id: str) -> list[Event]:
         """The record's events by (time, id); an empty list where there are none."""
+
+    @abstractmethod
+    def having_events(self, project: str, record_ids: Sequence[str]) -> list[str]:
+        """Those of these records that something happened to, in any order."""
 
     @abstractmethod
     def event(self, project: str, event_id: str) -> Event | None:

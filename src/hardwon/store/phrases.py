@@ -108,7 +108,8 @@ def where(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]
     if filters.tag is not None:
         conditions.append(f"r.seq IN (SELECT seq FROM record_tag WHERE project_id = ?1 AND tag = {bound.add(filters.tag)})")
     if filters.path is not None:
-        matches = dialect.matches_glob("path", bound.add(dialect.glob(filters.path)))
+        glob = filters.path.replace("[!", "[^")  # both say the same in a glob; engines know the second
+        matches = dialect.matches_glob("path", bound.add(dialect.glob(glob)))
         conditions.append(f"r.seq IN (SELECT seq FROM record_file WHERE project_id = ?1 AND {matches})")
     return " AND ".join(conditions), bound
 

@@ -19,6 +19,11 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*)(?::[0-9]*)?(?:/.*)?")
 _UNCLEAR: Final = "…"
+COPIES: Final = (
+    "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL copies a project of it into a "
+    "file, and hardwon --memory URL merge copy.db brings that in"
+)
+"""How a database is backed up."""
 
 
 class Place(NamedTuple):
@@ -58,7 +63,7 @@ def _is_secret(option: str) -> bool:
     from urllib.parse import unquote  # only databases have addresses
 
     name = unquote(option.partition("=")[0]).lower()
-    return "password" in name or "secret" in name
+    return any(word in name for word in ("password", "secret", "scram"))
 
 
 def find(location: str | Path | None, start: Path) -> Place:

@@ -83,7 +83,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def glob(self, pattern: str) -> str:
-        """A pattern of paths in which `*` also crosses folders, as a parameter."""
+        """A pattern of paths, with `*` (which also crosses folders), `?`, `[…]` and `[^…]`, as a parameter."""
 
     @abstractmethod
     def make_fresh_tallies(self, session: Session) -> None:

@@ -15,8 +15,6 @@ from hardwon.store.sql import Dialect, Session, Values
 class SqliteSession(Session):
     """A connection that somebody has borrowed."""
 
-    __slots__ = ("connection",)
-
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
 
@@ -80,7 +78,7 @@ class SqliteDialect(Dialect):
         return f"{path} GLOB {parameter}"
 
     def glob(self, pattern: str) -> str:
-        return pattern.replace("[!", "[^")
+        return pattern
 
     def make_fresh_tallies(self, session: Session) -> None:
         session.run("DROP TABLE IF EXISTS temp.fresh")

@@ -149,23 +149,22 @@ class SqliteWriter(SqlWriter):
         run("DELETE FROM record_key WHERE seq = ?", (seq,))
 
     def _drop_vector(self, project: str, seq: int) -> None:
-        vectors.drop(self._connection, project, seq)
+        vectors.drop(self._session, project, seq)
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         erased = super().erase(project, record_ids, tombstones)
-        if erased and (self._index_is_relaxed() or self._index_remembers()):
-            self.rebuild_index()
+        if erased and not self.clean_index() and self._index_remembers():
+            self._rebuild_index()
         return erased
 
-    def clean_index(self) -> None:
-        """Where the search index has words of what is no longer in it, it is made anew."""
-        if self._index_is_relaxed():
-            self.rebuild_index()
+    def clean_index(self) -> bool:
+        """Makes the search index anew where it has words of what was packed away; whether it had."""
+        relaxed = bool(self.state("", _RELAXED))
+        if relaxed:
+            self._rebuild_index()
+        return relaxed
 
-    def _index_is_relaxed(self) -> bool:
-        return bool(self.state("", _RELAXED))
-
-    def rebuild_index(self) -> None:
+    def _rebuild_index(self) -> None:
         """The search index without a trace of what is no longer in it."""
         self._connection.execute("INSERT INTO record_text (record_text) VALUES ('rebuild')")
         self.set_state("", _RELAXED, 0)
@@ -184,10 +183,10 @@ class SqliteWriter(SqlWriter):
             self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
-        vectors.set_embedder(SqliteSession(self._connection), project, name, dimension)
+        vectors.set_embedder(self._session, project, name, dimension)
 
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
-        vectors.keep(self._connection, project, vectors_of)
+        vectors.keep(self._session, project, vectors_of)
 
     def recount(self, project: str) -> None:
         super().recount(project)

@@ -42,10 +42,9 @@ _COLUMNS: Final = {name: "text" if name in _TEXTS else "bigint" for name in f"{_
 _SUMS: Final = ["vouched", "total", *_LEVELS]
 _TIMES: Final = f"({' + '.join(_LEVELS)})"
 _WHERE_PLACE: Final = " AND ".join(f"{name} = ?{number}" for number, name in enumerate(_PLACE.split(", "), 1))
-_AFTER_PLACE: Final = 7  # the first parameter after those
 _TASK_SCOPES: Final = ("score", "works", "avoid", "card")  # taught by episodes whose task is the key
 _BATCH_RECORDS: Final = 1_000
-_HALF_LIVES_MAX: Final = 1_000  # after so many nothing is left of a weight that a number could hold
+_HALF_LIVES_MAX: Final = 1_000  # after so many a weight is next to nothing; after a few more no number can hold it
 
 
 @cache
@@ -73,8 +72,8 @@ def change_status(session: Session, dialect: Dialect, taught: Taught, status: st
         more = (status in VOUCHED_STATUSES) - (taught.status in VOUCHED_STATUSES)
         for place, (_, _, _, _, _, *levels) in add_up([taught]).items() if more else ():
             # A record may teach one thing at two levels: of its actions some worked and some failed.
-            changed = (*place, more * sum(levels))
-            session.run(f"UPDATE tally SET vouched = vouched + ?{_AFTER_PLACE} WHERE {_WHERE_PLACE}", changed)
+            bound = Bound(place)
+            session.run(f"UPDATE tally SET vouched = vouched + {bound.add(more * sum(levels))} WHERE {_WHERE_PLACE}", bound)
     else:
         add(session, dialect, [taught._replace(status=status)])
         take_back(session, [taught])
@@ -93,8 +92,10 @@ def take_back(session: Session, taught: Iterable[Taught]) -> None:
         if times <= sum(levels):
             session.run(f"DELETE FROM tally WHERE {_WHERE_PLACE}", place)
             continue
-        less = ", ".join(f"{name} = {name} - ?{number}" for number, name in enumerate(_SUMS, _AFTER_PLACE))
-        session.run(f"UPDATE tally SET {less} WHERE {_WHERE_PLACE}", (*place, vouched, total, *levels))
+        bound = Bound(place)
+        taken = zip(_SUMS, (vouched, total, *levels), strict=True)
+        less = ", ".join(f"{name} = {name} - {bound.add(figure)}" for name, figure in taken)
+        session.run(f"UPDATE tally SET {less} WHERE {_WHERE_PLACE}", bound)
         if best and kept_best == best:
             lost_best.append(place)
         elif last_id and kept_last_id == last_id:
@@ -125,12 +126,12 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
                     figures[0] = max(figures[0], lesson.value)
             if until_found and len(found) == len(wanted):
                 break
-        for place, (best, *last) in found.items():
-            if until_found:
-                session.run(f"UPDATE tally SET last_us = ?7, last_id = ?8 WHERE {_WHERE_PLACE}", (*place, *last))
-            else:
-                sql = f"UPDATE tally SET last_us = ?7, last_id = ?8, best = ?9 WHERE {_WHERE_PLACE}"
-                session.run(sql, (*place, *last, best))
+        for place, (best, last_us, last_id) in found.items():
+            bound = Bound(place)
+            changes = f"last_us = {bound.add(last_us)}, last_id = {bound.add(last_id)}"
+            if not until_found:
+                changes += f", best = {bound.add(best)}"
+            session.run(f"UPDATE tally SET {changes} WHERE {_WHERE_PLACE}", bound)
 
 
 def _place(taught: Taught, lesson: Any) -> TallyKey:
@@ -222,7 +223,7 @@ def daily(session: Session, dialect: Dialect, project: str, scope: str, key: str
 def shares(
     session: Session, dialect: Dialect, project: str, scope: str, key: str, today: int, items_max: int | None
 ) -> list[tuple[str, Share]]:
-    # Bounded: PostgreSQL refuses to make a number that is too small to be held.
+    # Bounded, because PostgreSQL refuses what is too small.
     half_lives = f"{dialect.greatest}(0, ?4 - day) / CAST(?5 AS double precision)"
     weight = f"pow(2.0, -{dialect.least}({half_lives}, {_HALF_LIVES_MAX}))"
     tried = "(level0 + level1 + level2)"

@@ -10,7 +10,7 @@ from typing import Any, Final
 import apsw
 
 from hardwon.store.phrases import embedder_of
-from hardwon.store.sqlite_sql import SqliteSession
+from hardwon.store.sql import Session
 
 
 class Vectors:
@@ -71,31 +71,29 @@ def _generation(connection: apsw.Connection, project: str) -> int:
     return value or 0
 
 
-def _next_generation(connection: apsw.Connection, project: str) -> None:
+def _next_generation(session: Session, project: str) -> None:
     """Whoever keeps vectors in memory must read them anew."""
-    sql = "INSERT INTO state VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET value = value + 1"
-    connection.execute(sql, (project, _GENERATION))
+    session.run("INSERT INTO state VALUES (?1, ?2, 1) ON CONFLICT DO UPDATE SET value = value + 1", (project, _GENERATION))
 
 
-def drop(connection: apsw.Connection, project: str, seq: int) -> None:
+def drop(session: Session, project: str, seq: int) -> None:
     """Removes the vector of a record that goes; its row number may be another's next."""
-    connection.execute("DELETE FROM record_vector WHERE seq = ?", (seq,))
-    if connection.changes():
-        _next_generation(connection, project)
+    if session.run("DELETE FROM record_vector WHERE seq = ?1", (seq,)):
+        _next_generation(session, project)
 
 
-def keep(connection: apsw.Connection, project: str, vectors: Iterable[tuple[str, bytes]]) -> None:
+def keep(session: Session, project: str, vectors: Iterable[tuple[str, bytes]]) -> None:
     """Keeps the vectors of records that are there, and have none yet or another one."""
-    connection.executemany(
+    session.run_many(
         "INSERT INTO record_vector (seq, project_id, vector) SELECT seq, project_id, ?3 FROM record "
         "WHERE project_id = ?1 AND id = ?2 ON CONFLICT (seq) DO UPDATE SET vector = excluded.vector",
         [(project, record_id, blob) for record_id, blob in vectors],
     )
 
 
-def set_embedder(session: SqliteSession, project: str, name: str, dimension: int) -> None:
+def set_embedder(session: Session, project: str, name: str, dimension: int) -> None:
     """Vectors of another embedder go: two embedders' vectors must never be compared."""
     if embedder_of(session, project) != (name, dimension):
         session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
-        _next_generation(session.connection, project)
+        _next_generation(session, project)
         session.run("INSERT OR REPLACE INTO embedder VALUES (?1, ?2, ?3)", (project, name, dimension))

@@ -158,6 +158,10 @@ class SqlWriter(Writer):
     def events_of(self, project: str, record_id: str) -> list[Event]:
         return phrases.events_of(self._session, project, record_id)
 
+    def having_events(self, project: str, record_ids: Sequence[str]) -> list[str]:
+        sql = f"SELECT DISTINCT record_id FROM event WHERE project_id = ?1 AND {self._dialect.within('record_id', '?2')}"
+        return [str(found) for (found,) in self._session.select(sql, (project, self._dialect.listed(record_ids)))]
+
     def event(self, project: str, event_id: str) -> Event | None:
         found = self._session.first("SELECT body FROM event WHERE project_id = ?1 AND id = ?2", (project, event_id))
         return Event.model_validate_json(found[0]) if found else None
@@ -225,14 +229,18 @@ class SqlWriter(Writer):
         return Request(row[0], json.loads(row[1])) if row else None
 
     def keep_request(self, project: str, key: bytes, request: Request, at_us: int, kept_since_us: int) -> None:
+        self._drop_requests(kept_since_us)
+        self._session.run(
+            "INSERT INTO request (project_id, key, said, ids, at_us) VALUES (?1, ?2, ?3, ?4, ?5)",
+            (project, key, request.said, json.dumps(request.ids), at_us),
+        )
+
+    def _drop_requests(self, kept_since_us: int) -> None:
+        """Some of those that are older."""
         self._session.run(
             "DELETE FROM request WHERE (project_id, key) IN "
             f"(SELECT project_id, key FROM request WHERE at_us < ?1 LIMIT {limits.REQUESTS_DROPPED_AT_ONCE})",
             (kept_since_us,),
-        )
-        self._session.run(
-            "INSERT INTO request (project_id, key, said, ids, at_us) VALUES (?1, ?2, ?3, ?4, ?5)",
-            (project, key, request.said, json.dumps(request.ids), at_us),
         )
 
 

@@ -14,8 +14,8 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, Final
 from urllib.parse import quote
@@ -35,6 +35,7 @@ from hardwon.errors import (
     UnknownOutcomeError,
     UnreachableError,
 )
+from hardwon.store.place import is_url, without_password
 from hardwon.store.pool import Pool, forked_midway
 from hardwon.store.sql import Session, Values
 
@@ -48,21 +49,23 @@ except ImportError as missing:
         f"a memory in PostgreSQL needs psycopg, which cannot be imported ({missing}): pip install 'hardwon[postgres]'"
     ) from missing
 
+
+class CutOffError(UnreachableError):
+    """The connection was lost in the middle of a reading: done again, it may succeed at once."""
+
+
 Witness = tuple[str, Values]
 """A select that finds a row exactly where a write was kept, and its values."""
 
-_SCHEMES: Final = ("postgresql://", "postgres://")
 _ALLOWED: Final = "postgresql://user@host:port/database?parameters as libpq has them; %40 for an @ in a password, %2F for a /"
 _SECRET: Final = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
-_SHOWN_AS_PARAMETER: Final[tuple[str, ...]] = ("hostaddr", "service")
 _PORTS: Final = re.compile(r"[0-9,]*")
-_IN_USER_PART: Final = re.compile(r"(?<=://)([^:@/?]*):.*@", re.DOTALL)
-_IN_PARAMETER: Final = re.compile(rf"\b((?:{'|'.join(_SECRET)})\s*=)[^&\s]*", re.IGNORECASE)
 
 # A server says why it lets nobody in as text only: a failed connection has no code. What is not among these may pass.
 _REFUSED: Final = re.compile(
     r"authentication failed|no password supplied|no pg_hba\.conf entry|role \".*\" does not exist|permission denied"
-    r"|is not permitted to log in|certificate|does not support SSL|SSL .*required|invalid (?:sslmode|channel_binding)|SCRAM",
+    r"|is not permitted to log in|certificate|private key|does not support SSL|SCRAM|invalid \w+ value|definition of service"
+    r"|service file",
     re.IGNORECASE,
 )
 _NO_DATABASE: Final = re.compile(r"database \".*\" does not exist", re.IGNORECASE)
@@ -72,7 +75,7 @@ _BUSY: Final = frozenset({"55P03", "40P01", "40001"})
 _NO_ROOM: Final = frozenset({"53000", "53100", "53200"})
 _NO_MEMORY_THERE: Final = frozenset({"3D000", "3F000", "42P01"})
 _DAMAGED: Final = frozenset({"XX001", "XX002"})
-_READ_ONLY: Final = "25006"
+_READ_ONLY: Final = frozenset({"25006", "0A000"})
 _NO_ROLE: Final = "22023"
 
 _PARAMETER: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d*)""")
@@ -106,30 +109,29 @@ def quoted(name: str) -> str:
 class Address:
     """Where the server is. `location` is for people and has no password."""
 
-    url: str
+    url: str = field(repr=False)
     location: str
-    user: str
     defaults: dict[str, Any]
-    secrets: tuple[str, ...]
+    secrets: tuple[str, ...] = field(repr=False)
 
     @classmethod
     def of(cls, url: str) -> Address:
         """Raises InvalidInputError, in which no password is to be seen either."""
-        if not isinstance(url, str) or not url.startswith(_SCHEMES) or "\0" in url:
-            raise InvalidInputError.one("location", _without_secrets(str(url)), _ALLOWED)
+        shown = without_password(url) if is_url(url) else "…"
+        if not is_url(url) or "\0" in url:
+            raise InvalidInputError.one("location", shown, _ALLOWED)
         try:
             said = conninfo_to_dict(url)
         except psycopg.Error:
-            raise InvalidInputError.one("location", _without_secrets(url), _ALLOWED) from None
+            raise InvalidInputError.one("location", shown, _ALLOWED) from None
         # An @ or / that was not encoded cuts a password in two, and its rest would be shown as a host or a port.
         if "@" in str(said.get("host") or "") or not _PORTS.fullmatch(str(said.get("port") or "")):
-            raise InvalidInputError.one("location", _without_secrets(url), _ALLOWED)
+            raise InvalidInputError.one("location", shown, _ALLOWED)
         values = {name: str(value) for name, value in said.items() if value is not None}
         secrets = {values[name] for name in _SECRET if values.get(name)}
         return cls(
             url,
-            _location(values),
-            values.get("user") or os.environ.get("PGUSER") or "the default one",
+            shown,
             _defaults(values),
             tuple(sorted(secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True)),
         )
@@ -145,30 +147,9 @@ class Address:
         return None if any(secret in str(error) for secret in self.secrets) else error
 
 
-def _without_secrets(url: str) -> str:
-    return _IN_PARAMETER.sub(r"\1***", _IN_USER_PART.sub(r"\1:***@", url))
-
-
-def _location(values: dict[str, str]) -> str:
-    hosts, ports = values.get("host", "").split(","), values.get("port", "").split(",")
-    parameters: dict[str, str] = {name: values[name] for name in _SHOWN_AS_PARAMETER if name in values}
-    if any(host.startswith("/") for host in hosts):
-        parameters["host"] = values["host"]
-        if "port" in values:
-            parameters["port"] = values["port"]
-        shown = ""
-    else:
-        each_port = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
-        pairs = zip(hosts, each_port, strict=True)
-        shown = ",".join((f"[{host}]" if ":" in host else host) + (port and f":{port}") for host, port in pairs)
-    user = quote(values["user"], safe="") + "@" if "user" in values else ""
-    query = "&".join(f"{name}={quote(value, safe='/,:')}" for name, value in parameters.items())
-    return f"postgresql://{user}{shown}/{quote(values.get('dbname', ''), safe='')}{query and '?' + query}"
-
-
 def _defaults(values: dict[str, str]) -> dict[str, Any]:
     """What we say where neither the URL nor, as far as we see, the environment or a service does."""
-    ours: dict[str, Any] = {"fallback_application_name": "hardwon"}
+    ours: dict[str, Any] = {"fallback_application_name": "hardwon", "client_encoding": "UTF8"}
     if "service" not in values and "PGSERVICE" not in os.environ:
         if "PGCONNECT_TIMEOUT" not in os.environ:
             ours["connect_timeout"] = limits.POSTGRES_CONNECT_S
@@ -288,7 +269,9 @@ class PostgresSession(Session):
                     pass
                 ((self.transaction,),) = cursor.fetchall()
         except psycopg.Error as error:
-            if error.sqlstate == _READ_ONLY:  # a server that follows another one: the one to write to is elsewhere, or to come
+            if (
+                is_writing and error.sqlstate in _READ_ONLY
+            ):  # a server that follows another one: the one to write to is elsewhere, or to come
                 self.close()
                 raise UnreachableError(self._said(error, "only reads, as a server in recovery or a standby does")) from None
             if error.sqlstate == _NO_ROLE:
@@ -318,6 +301,14 @@ class PostgresSession(Session):
             return "aborted"  # a number that this server has not come to: it took over before ours had reached it
         except psycopg.Error as error:
             raise self._failed(error) from self._address.cause(error)
+
+    def may_be_kept(self) -> bool:
+        """Where an interrupt came in the moment of COMMIT."""
+        status = self._connection.info.transaction_status
+        if status == TransactionStatus.IDLE and self.transaction:
+            with suppress(HardwonError):
+                return self.outcome(self.transaction) != "aborted"
+        return status not in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
     def is_sound(self) -> bool:
         """Whether the connection can be lent again; what it was in the middle of is taken back."""
@@ -355,7 +346,7 @@ class PostgresSession(Session):
                 return InterruptedWriteError(
                     self._said(error, "was lost during a write, of which nothing was kept: do it again")
                 )
-            return UnreachableError(self._said(error, "was lost: try again"))
+            return CutOffError(self._said(error, "was lost: try again"))
         return self._refusal(error, code)
 
     def _refusal(self, error: psycopg.Error, code: str) -> HardwonError:
@@ -390,13 +381,41 @@ def _as_role(role: str | None) -> str:
     return f"SET LOCAL ROLE {'NONE' if role is None else quoted(role)}"
 
 
+class _Connection(psycopg.Connection[Any]):
+    def __del__(self, *_: object) -> None:
+        """Says nothing: what an interrupt left behind is closed by its session, in whatever order the two are cleared away."""
+
+
+def _connect(address: Address) -> PostgresSession:
+    try:
+        connection = _Connection.connect(address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults)
+    except psycopg.Error as error:
+        raise _refusal(error, address) from None  # its text is in ours, without secrets
+    session = PostgresSession(connection, address)
+    connection.adapters.register_loader("numeric", _NumberLoader)
+    return session
+
+
+def _refusal(error: psycopg.Error, address: Address) -> StorageError:
+    said = address.masked(str(error))
+    if _NO_DATABASE.search(said):
+        return PlaceError(f"there is no database at {address.location} ({said}): create it, then run `hardwon postgres init`")
+    if _REFUSED.search(said) or not isinstance(error, psycopg.OperationalError):
+        return PlaceError(
+            f"the server of {address.location} lets nobody in this way ({said}): check user, password, the server's "
+            "pg_hba.conf, and sslmode and certificates where the URL names some"
+        )
+    return UnreachableError(f"the database at {address.location} cannot be reached ({said})")
+
+
 # --- the link ---------------------------------------------------------------------------------------------------
 
 
 class _Patience:
     """Growing pauses, until the time is up."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
         self._started = time.monotonic()
         self._pause = limits.POSTGRES_PAUSE_S
 
@@ -405,7 +424,7 @@ class _Patience:
         return time.monotonic() - self._started
 
     def wait(self) -> bool:
-        left = limits.POSTGRES_RETRY_S - self.waited_s
+        left = self._most_s - self.waited_s
         if left <= 0:
             return False
         time.sleep(min(left, self._pause * random.uniform(0.5, 1.0)))  # not in step with the others who wait
@@ -418,14 +437,23 @@ class Link:
 
     def __init__(self, url: str, busy_timeout_ms: int | None = None) -> None:
         self._address = Address.of(url)
-        self._busy_timeout_ms = busy_timeout_ms
         self._pool = Pool(
             self.location,
-            self._connect,
+            partial(_connect, self._address),
             is_sound=PostgresSession.is_sound,
             close=PostgresSession.close,
             connections_max=limits.POSTGRES_CONNECTIONS_MAX,
         )
+        settings = {
+            "search_path": "hardwon, pg_catalog, pg_temp",  # named last, else temporary tables would be looked at first
+            "lock_timeout": max(1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms),  # 0: for ever
+            "statement_timeout": int(limits.POSTGRES_STATEMENT_S * 1000),
+            "idle_in_transaction_session_timeout": int(limits.POSTGRES_IDLE_S * 1000),
+            "jit": "off",
+        }
+        # Of each transaction, not of the connection: a pooler between us and the server gives that to others.
+        self.settings = "; ".join(f"SET LOCAL {name} TO {value}" for name, value in settings.items())
+        self._was_reached = False
 
     @property
     def location(self) -> str:
@@ -465,45 +493,14 @@ class Link:
         """Whether no connection is open."""
         return self._pool.is_empty
 
-    def _connect(self) -> PostgresSession:
-        address = self._address
-        try:
-            connection = psycopg.connect(address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults)
-        except psycopg.Error as error:
-            raise self._refusal(error) from None  # its text is in ours, without secrets
-        session = PostgresSession(connection, address)
-        connection.adapters.register_loader("numeric", _NumberLoader)
-        busy_ms = limits.BUSY_TIMEOUT_MS if self._busy_timeout_ms is None else self._busy_timeout_ms
-        settings = {
-            "search_path": "hardwon, pg_catalog, pg_temp",  # named last, else temporary tables would be looked at first
-            "lock_timeout": max(1, busy_ms),
-            "statement_timeout": limits.POSTGRES_STATEMENT_S * 1000,
-            "idle_in_transaction_session_timeout": limits.POSTGRES_IDLE_S * 1000,
-            "timezone": "'UTC'",
-            "client_encoding": "'UTF8'",
-            "jit": "off",
-        }
-        session.begin("; ".join(f"SET {name} TO {value}" for name, value in settings.items()), is_writing=False)
-        return session
-
-    def _refusal(self, error: psycopg.Error) -> StorageError:
-        said = self._address.masked(str(error))
-        if _NO_DATABASE.search(said):
-            return PlaceError(f"there is no database at {self.location} ({said}): create it, then run `hardwon postgres init`")
-        if _REFUSED.search(said):
-            return PlaceError(
-                f"the server of {self.location} lets nobody in this way ({said}): check user, password, the server's "
-                "pg_hba.conf, and sslmode and certificates where the URL names some"
-            )
-        return UnreachableError(f"the database at {self.location} cannot be reached ({said})")
-
     def _begun(self, opening: str, *, is_writing: bool) -> PostgresSession:
-        patience = _Patience()
+        patience = _Patience(limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S)
         while True:
             session = None
             try:
                 session = self._pool.borrow()
                 session.begin(opening, is_writing=is_writing)
+                self._was_reached = True
                 return session
             except BaseException as error:
                 if session is not None:
@@ -519,7 +516,7 @@ class Link:
 
     def _was_kept(self, role: str | None, transaction: str, witness: Witness | None) -> bool:
         """Whether a transaction was kept whose COMMIT got no answer."""
-        patience = _Patience()
+        patience = _Patience(limits.POSTGRES_RETRY_S)
         outcome = ""
         while True:
             try:
@@ -535,10 +532,12 @@ class Link:
         if witness is not None:
             try:
                 with self.reading(role) as session:
-                    if (session.first(*witness) is not None) != kept:
-                        raise self._unknown("the server that answers now has another history")
+                    found = session.first(*witness) is not None
             except UnreachableError:
                 raise self._unknown("the server went away again") from None
+            if found and not kept:
+                raise self._unknown("the server that answers now has another history")
+            kept = found  # a server that crashed gives numbers again of which nothing had reached its disk
         return kept
 
     def _unknown(self, why: str) -> UnknownOutcomeError:
@@ -557,7 +556,7 @@ class _Transaction:
     def __init__(self, link: Link, opening: str, role: str | None) -> None:
         self._link = link
         self._role = role
-        self._opening = opening if role is None else f"{opening}; {_as_role(role)}"
+        self._opening = f"{opening}; {link.settings}" + ("" if role is None else f"; {_as_role(role)}")
         self._session: PostgresSession | None = None
 
     def __enter__(self) -> PostgresSession:
@@ -596,9 +595,14 @@ class _Writing(_Transaction):
                     session.finish()
                 self._keep(session)
                 undos = []
-        except (UnknownOutcomeError, KeyboardInterrupt, SystemExit):
-            if self._asked:
-                undos = []  # it may have been kept, and must not lose what it refers to
+        except UnknownOutcomeError:
+            undos = []  # it may have been kept, and must not lose what it refers to
+            raise
+        except Exception:
+            raise
+        except BaseException:  # an interrupt
+            if self._asked and session.may_be_kept():
+                undos = []
             raise
         finally:
             try:

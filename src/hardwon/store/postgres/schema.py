@@ -3,7 +3,7 @@
 Tables and columns are named as in SQLite (`store.migrations`), with these differences:
 
 record       `good` (whether it turned out well) and `extra` (keys of the caller's own) are columns, so that no body is parsed.
-record_text  `vector` holds the same terms for the index: each once, once more where the record has it twice, three times or more
+record_text  `vector` holds the same terms for the index: each once, once more where the record has it twice, three times, more
              often, and behind a mark of its project, so that the index is led by the project too (`words.as_vector`).
 event        what queries ask of its body has columns of its own.
 term_count   how many records have a term, as of the last count; how many were counted is in `state`.
@@ -72,6 +72,7 @@ CREATE TABLE granted (
     PRIMARY KEY (project_id, role)
 );
 CREATE UNIQUE INDEX granted_level ON granted (project_id, level);
+CREATE UNIQUE INDEX granted_role ON granted (role);
 
 CREATE TABLE token (
     id TEXT PRIMARY KEY,
@@ -249,6 +250,22 @@ LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE ROWS 200 SET search_path = {S
 $$;
 """
 
+# Every index is led by the project, and as long as nobody looked at a table, each seems as good as any other. The server looks
+# every minute or so, where it does at all; what a large write brought cannot wait for that.
+_GROWTH: Final = f"""
+CREATE FUNCTION follow_growth() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
+DECLARE
+    grown regclass;
+BEGIN
+    FOR grown IN SELECT c.oid FROM pg_class c WHERE c.relnamespace = '{SCHEMA}'::regnamespace AND c.relkind = 'r'
+        AND pg_relation_size(c.oid) > 2 * greatest(c.relpages, 1) * current_setting('block_size')::bigint ORDER BY c.oid
+    LOOP
+        EXECUTE format('ANALYZE (SKIP_LOCKED) %s', grown);
+    END LOOP;
+END $$;
+"""
+
 _NOT_ROLLED_BACK: Final = f"""NOT EXISTS (
         SELECT 1 FROM {SCHEMA}.record_key k JOIN {SCHEMA}.record d ON d.project_id = k.project_id AND d.seq = k.seq
         WHERE k.project_id = r.project_id AND k.key = 'rollback:' || r.author AND d.status IN ({_IN_EFFECT})
@@ -287,11 +304,13 @@ GROUP BY c.project_id, c.pattern;
 CREATE VIEW model_characteristics WITH (security_invoker = true) AS
 WITH counting AS (SELECT f.* FROM {_COUNTING}),
 issues AS (
-    SELECT project_id, model, issue_type, row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, issue_type) AS place
+    SELECT project_id, model, issue_type,
+        row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, issue_type) AS place
     FROM counting GROUP BY project_id, model, issue_type
 ),
 worked AS (
-    SELECT project_id, model, strategy, row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, strategy) AS place
+    SELECT project_id, model, strategy,
+        row_number() OVER (PARTITION BY project_id, model ORDER BY count(*) DESC, strategy) AS place
     FROM counting WHERE level = 2 AND strategy <> '' GROUP BY project_id, model, strategy
 ),
 fixes AS (
@@ -314,19 +333,19 @@ SELECT c.model AS model_name, count(*) AS total_tests,
 FROM counting c GROUP BY c.project_id, c.model;
 """
 
-_WRITTEN: Final = "record, record_text, record_tag, record_file, record_key, event, tally, state, request, fix, term_count, embedder, record_vector"
 _RIGHTS: Final = f"""
 GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC;
 GRANT SELECT ON granted, migrated TO PUBLIC;
 GRANT SELECT ON {", ".join(PROJECT_TABLES)}, {", ".join(VIEWS)} TO {group_role(READER)};
-GRANT INSERT ON {_WRITTEN} TO {group_role(WRITER)};
+GRANT INSERT ON {", ".join(PROJECT_TABLES)} TO {group_role(WRITER)};
 GRANT UPDATE (helped, hindered) ON record TO {group_role(WRITER)};
 GRANT UPDATE ON tally, state, term_count, embedder, record_vector TO {group_role(WRITER)};
 GRANT DELETE ON request, record_vector TO {group_role(WRITER)};
 GRANT USAGE ON SEQUENCE record_seq TO {group_role(WRITER)};
 GRANT UPDATE, DELETE ON {", ".join(PROJECT_TABLES)} TO {group_role(GOVERNOR)};
 GRANT SELECT, INSERT, UPDATE, DELETE ON token TO {KEEPER};
-REVOKE ALL ON FUNCTION matching FROM PUBLIC;
+REVOKE ALL ON FUNCTION matching, follow_growth FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION follow_growth TO {group_role(WRITER)};
 GRANT EXECUTE ON FUNCTION matching TO {group_role(READER)};
 """
 
@@ -341,16 +360,26 @@ CREATE POLICY owner ON {table} TO {OWNER} USING (true) WITH CHECK (true);
 """
 
 
+_GOVERNS: Final = f"pg_has_role(current_user, '{group_role(GOVERNOR)}', 'MEMBER')"
+# Whoever may only record says of a record what it may say of itself, and of others what decides nothing. Bodies are what is
+# read in the end, so they have to say the same as the columns.
 _POLICIES: Final = (
     "".join(map(_isolated, PROJECT_TABLES))
     + f"""
-CREATE POLICY deciding ON event AS RESTRICTIVE FOR INSERT WITH CHECK (
-    kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)}) OR pg_has_role(current_user, '{group_role(GOVERNOR)}', 'MEMBER')
-);
+CREATE POLICY deciding ON event AS RESTRICTIVE FOR INSERT WITH CHECK ({_GOVERNS} OR (
+    kind IN ({", ".join(f"'{kind}'" for kind in ORDINARY_EVENTS)}) AND body::json ->> 'kind' = kind AND (kind <> 'imported'
+    OR EXISTS (SELECT 1 FROM {SCHEMA}.record r WHERE r.project_id = event.project_id AND r.id = event.record_id
+        AND r.status = 'hypothesis'))
+));
+CREATE POLICY claiming ON record AS RESTRICTIVE FOR INSERT WITH CHECK ({_GOVERNS} OR (
+    status <> 'published' AND NOT (kind = 'decision' AND status IN ({_IN_EFFECT})) AND helped = 0 AND hindered = 0
+    AND status = coalesce(coalesce(validation::json, body::json #> '{{metadata,validation}}') ->> 'status', 'hypothesis')
+));
 ALTER TABLE granted ENABLE ROW LEVEL SECURITY;
 ALTER TABLE granted FORCE ROW LEVEL SECURITY;
-CREATE POLICY own ON granted FOR SELECT
-    USING (pg_has_role(current_user, role, 'MEMBER') OR pg_has_role(session_user, role, 'MEMBER'));
+CREATE POLICY own ON granted FOR SELECT USING (EXISTS (
+    SELECT 1 FROM pg_roles p WHERE p.rolname = granted.role AND pg_has_role(current_user, p.oid, 'MEMBER')
+));
 CREATE POLICY owner ON granted TO {OWNER} USING (true) WITH CHECK (true);
 ALTER TABLE token ENABLE ROW LEVEL SECURITY;
 ALTER TABLE token FORCE ROW LEVEL SECURITY;
@@ -358,19 +387,25 @@ CREATE POLICY kept ON token TO {KEEPER}, {OWNER} USING (true) WITH CHECK (true);
 """
 )
 
-MIGRATIONS: Final[tuple[str, ...]] = (_TABLES.replace(" TEXT", f" {_TEXT}") + _MATCHING + _VIEWS + _RIGHTS + _POLICIES,)
+MIGRATIONS: Final[tuple[str, ...]] = (
+    _TABLES.replace(" TEXT", f" {_TEXT}") + _MATCHING + _GROWTH + _VIEWS + _RIGHTS + _POLICIES,
+)
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
 
 
 def with_vectors(extension: str) -> str:
-    """What is added where the server has pgvector, in this schema. An index is for one length of vectors: whoever keeps the first of
-    a length has it made, by the owner's leave."""
+    """What is added where the server has pgvector, in this schema. An index is for one length of vectors: whoever keeps the
+    first of a length has it made, by the owner's leave."""
     return f"""
 ALTER TABLE record_vector ADD COLUMN IF NOT EXISTS embedding {extension}.vector;
 CREATE OR REPLACE FUNCTION index_vectors(dimension integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {SCHEMA}, pg_catalog, pg_temp AS $$
 BEGIN
+    IF (SELECT count(*) FROM pg_class c WHERE c.relnamespace = '{SCHEMA}'::regnamespace
+        AND c.relkind = 'i' AND starts_with(c.relname::text, 'record_vector_near_')) >= {limits.VECTOR_INDEXES_MAX} THEN
+        RETURN;  -- vectors of further lengths are compared one by one
+    END IF;
     EXECUTE format(
         'CREATE INDEX IF NOT EXISTS record_vector_near_%s ON {SCHEMA}.record_vector '
         'USING hnsw ((embedding::{extension}.vector(%s)) {extension}.vector_cosine_ops) '

@@ -1,4 +1,4 @@
-"""Setting a database up for memories: the schema, the roles, which project is whose. Done by whoever administers the database."""
+"""Setting a database up for memories: the schema, the roles, which project is whose. Done by whoever administers it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Final
 
+from hardwon import limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NewerFileError, PlaceError
+from hardwon.model import Metadata
 from hardwon.store.postgres.link import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
@@ -25,6 +27,9 @@ from hardwon.store.postgres.schema import (
 )
 
 _SETTING_UP: Final = 0x48415244  # the advisory lock under which a database is set up, one process at a time
+_MAY_ACT: Final = "coalesce((to_jsonb(a) ->> 'set_option')::boolean, true)"
+"""Since PostgreSQL 16, whoever made a role is a member of it that may give it away and not act as it."""
+
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
 _SLUG_CHARS: Final = 24
 SERVER_MIN: Final = 150_000
@@ -56,23 +61,32 @@ class Setup:
 def role_name(database: str, project: str, access: str) -> str:
     """Roles belong to the whole server, projects to one database: the name tells both apart."""
     slug = _SLUG.sub("_", project.lower()).strip("_")[:_SLUG_CHARS]
-    mark = sha256(f"{database}\0{project}".encode()).hexdigest()[:8]
+    mark = sha256(f"{database}\0{project}".encode()).hexdigest()[:16]
     return "_".join(filter(None, ("hardwon", slug, mark, access)))
 
 
 def initialise(link: Link, projects: Sequence[str], *, distribute: bool = False) -> None:
     """Makes what is missing: schema, roles, and the roles of these projects. Done again, it changes nothing."""
-    with administering(link) as session:
-        _refuse_old_server(session)
-        if distribute:
-            _refuse_without_citus(session)
-        _make_roles(session)
-        migrate(session)
-        _use_vectors(session)
-        for project in projects:
-            _make_project(session, project)
-        if distribute:
-            _distribute(session)
+    for project in projects:
+        _check_name(project)
+    try:
+        with administering(link) as session:
+            _refuse_old_server(session)
+            if distribute:
+                _refuse_without_citus(session)
+            _make_roles(session)
+            migrate(session)
+            _use_vectors(session)
+            for project in projects:
+                _make_project(session, project)
+            if distribute:
+                _distribute(session)
+    except ForbiddenError as error:
+        raise ForbiddenError(
+            f"this user may not set {link.location} up ({error.__cause__ or error}): it takes CREATEROLE and CREATE on the "
+            f"database, and, where another user set a database of this server up, their roles {SCHEMA}_… WITH ADMIN OPTION; "
+            "a superuser has all of that"
+        ) from None
 
 
 def administering(link: Link) -> AbstractContextManager[PostgresSession]:
@@ -81,33 +95,34 @@ def administering(link: Link) -> AbstractContextManager[PostgresSession]:
 
 
 def grant(link: Link, user: str, project: str | None, access: str) -> None:
-    """Lets a database user reach a project, or (None) the tokens of a server."""
+    """Lets a database user reach a project just so far, or (None) the tokens of a server."""
     with administering(link) as session:
         _must_exist(session, user)
-        for role in _roles_for(session, project, access):
+        wanted = _roles_for(session, project, access)
+        for role in wanted:
             _make_member(session, role, user)
+        for role in _roles_for(session, project, ACCESS[-1]):
+            if role not in wanted:
+                _end_membership(session, role, user)
 
 
 def revoke(link: Link, user: str, project: str | None) -> list[str]:
     """Takes back whatever a user may do with a project; returns the roles it had."""
     with administering(link) as session:
         _must_exist(session, user)
-        roles = _roles_for(session, project, ACCESS[-1])
-        had = [role for role in roles if _is_direct_member(session, role, user)]
-        for role in had:
-            session.run(f"REVOKE {quoted(role)} FROM {quoted(user)}")
-        return had
+        return [role for role in _roles_for(session, project, ACCESS[-1]) if _end_membership(session, role, user)]
 
 
 def describe(link: Link) -> Setup:
-    """What is set up, as far as the URL's user sees it."""
+    """What is set up, as far as the URL's user sees it: who does not own the database is told of itself alone."""
     with link.reading(None) as session:
         version = version_of(session)
         granted = session.select(f"SELECT role, project_id, level FROM {SCHEMA}.granted ORDER BY project_id, level")
         place = {str(role): (str(project), str(level)) for role, project, level in granted}
         members = session.select(
             "SELECT m.rolname, g.rolname FROM pg_auth_members a JOIN pg_roles m ON m.oid = a.member "
-            "JOIN pg_roles g ON g.oid = a.roleid WHERE g.rolname = ANY (?1) ORDER BY 1, 2",
+            f"JOIN pg_roles g ON g.oid = a.roleid WHERE g.rolname = ANY (?1) AND {_MAY_ACT} "
+            f"AND (m.rolname = session_user OR pg_has_role(session_user, '{OWNER}', 'MEMBER')) ORDER BY 1, 2",
             ([*place, KEEPER],),
         )
         (server,) = session.first("SELECT current_setting('server_version')") or ("",)
@@ -127,9 +142,9 @@ def _furthest(grants: Iterable[Grant]) -> list[Grant]:
     best: dict[tuple[str, str | None], Grant] = {}
     for each in grants:
         known = best.get((each.user, each.project))
-        if known is None or ACCESS.index(each.access) > ACCESS.index(known.access):
+        if known is None or (each.project is not None and ACCESS.index(each.access) > ACCESS.index(known.access)):
             best[each.user, each.project] = each
-    return list(best.values())
+    return sorted(best.values(), key=lambda each: (each.user, each.project or ""))
 
 
 # --- the schema -------------------------------------------------------------------------------------------------
@@ -183,7 +198,8 @@ def _refuse_old_server(session: PostgresSession) -> None:
 def extension_schema(session: PostgresSession) -> str | None:
     """Where pgvector is, quoted; None where it is not."""
     found = session.first(
-        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "
+        "WHERE e.extname = 'vector'"
     )
     return str(found[0]) if found else None
 
@@ -192,7 +208,8 @@ def has_vectors(session: PostgresSession) -> bool:
     """Whether vectors are indexed here."""
     return (
         session.first(
-            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('hardwon.record_vector') AND attname = 'embedding' AND NOT attisdropped"
+            "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('hardwon.record_vector') AND attname = 'embedding' "
+            "AND NOT attisdropped"
         )
         is not None
     )
@@ -233,7 +250,8 @@ def _make_roles(session: PostgresSession) -> None:
     for lower, higher in pairwise(ACCESS):
         _make_member(session, group_role(lower), group_role(higher))
     (user,) = session.first("SELECT session_user::text") or ("",)
-    _make_member(session, OWNER, user)
+    for role in (OWNER, KEEPER):
+        _make_member(session, role, user)
     session.run(f"GRANT CREATE ON DATABASE {quoted(_database(session))} TO {OWNER}")
     session.run(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA} AUTHORIZATION {OWNER}")
 
@@ -251,6 +269,12 @@ def _make_project(session: PostgresSession, project: str) -> None:
         session.become(None)
 
 
+def _check_name(project: str) -> None:
+    name = Metadata(project_id=project).project_id
+    if not name.strip() or len(name.encode()) > limits.PROJECT_BYTES_MAX:
+        raise InvalidInputError.one("project", project, f"a name of at most {limits.PROJECT_BYTES_MAX} bytes that is not blank")
+
+
 def _make_role(session: PostgresSession, role: str) -> None:
     # Somebody may be setting another database of the same server up right now.
     if session.first("SELECT 1 FROM pg_roles WHERE rolname = ?1", (role,)) is None:
@@ -261,19 +285,26 @@ def _make_role(session: PostgresSession, role: str) -> None:
 
 
 def _make_member(session: PostgresSession, role: str, member: str) -> None:
-    if not _is_direct_member(session, role, member):
+    if not _grantors(session, role, member):
         session.run(f"GRANT {quoted(role)} TO {quoted(member)}")
 
 
-def _is_direct_member(session: PostgresSession, role: str, member: str) -> bool:
-    return (
-        session.first(
-            "SELECT 1 FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid JOIN pg_roles m ON m.oid = a.member "
-            "WHERE g.rolname = ?1 AND m.rolname = ?2",
-            (role, member),
-        )
-        is not None
+def _end_membership(session: PostgresSession, role: str, member: str) -> bool:
+    """Whoever gave it; False where nobody did."""
+    grantors = _grantors(session, role, member)
+    for grantor in grantors:
+        session.run(f"REVOKE {quoted(role)} FROM {quoted(member)} GRANTED BY {quoted(grantor)}")
+    return bool(grantors)
+
+
+def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
+    """Who made it a member that may act as the role."""
+    found = session.select(
+        "SELECT b.rolname FROM pg_auth_members a JOIN pg_roles g ON g.oid = a.roleid JOIN pg_roles m ON m.oid = a.member "
+        f"JOIN pg_roles b ON b.oid = a.grantor WHERE g.rolname = ?1 AND m.rolname = ?2 AND {_MAY_ACT} ORDER BY 1",
+        (role, member),
     )
+    return [str(name) for (name,) in found]
 
 
 def _must_exist(session: PostgresSession, user: str) -> None:

@@ -6,14 +6,15 @@ as a reader, writes as a writer (`writer.py`). What a role reaches is decided by
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from hardwon import limits
-from hardwon.errors import ForbiddenError, PlaceError
+from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
 from hardwon.model import Event
 from hardwon.recall import bm25
 from hardwon.recall.filters import Filters
@@ -24,13 +25,15 @@ from hardwon.store.contract import (
     Progress,
     Routed,
     Row,
+    Store,
     Stored,
     TokenKeep,
     Writer,
 )
 from hardwon.store.phrases import ORDINARY, STORED
+from hardwon.store.place import COPIES
 from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link, PostgresSession
+from hardwon.store.postgres.link import CutOffError, Link, PostgresSession
 from hardwon.store.postgres.schema import OWNER, PROJECT_TABLES, READER, SCHEMA, SCHEMA_VERSION, VIEWS, WRITER
 from hardwon.store.postgres.tokens import TokenTable
 from hardwon.store.postgres.words import POSTGRES, as_queries
@@ -40,10 +43,11 @@ from hardwon.store.rows import is_whole, untrue_events
 from hardwon.store.vectors import COSINE_MIN
 from hardwon.store.writing import ROW, ROW_FIELDS
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 200
 _RESCORED: Final = 2  # so many times as many as are wanted: the server's score takes more than four of a word for four
-_MERGE_INSTEAD: Final = "`hardwon --memory copy.db merge URL` copies a project into a file"
 
 
 class PostgresStore(SqlStore):
@@ -55,6 +59,14 @@ class PostgresStore(SqlStore):
         self._link = Link(url, busy_timeout_ms)
         self._roles: dict[str, dict[str, str]] = {}
         self._unasked: dict[str, int] = {}
+        try:
+            self._extension = self._look_around()
+        except BaseException:
+            self._link.close()
+            raise
+
+    def _look_around(self) -> str | None:
+        """Where pgvector is, once the schema is known to be of this version."""
         with self._link.reading(None) as session:
             version = setup.version_of(session)
             if version > SCHEMA_VERSION:
@@ -62,7 +74,7 @@ class PostgresStore(SqlStore):
         if version < SCHEMA_VERSION:
             setup.bring_up_to_date(self._link)
         with self._link.reading(None) as session:
-            self._extension = setup.extension_schema(session) if setup.has_vectors(session) else None
+            return setup.extension_schema(session) if setup.has_vectors(session) else None
 
     @property
     def location(self) -> str:
@@ -258,7 +270,10 @@ class PostgresStore(SqlStore):
     def finish_erasure(self) -> bool:
         """Vacuums, where the URL's user may: rows that are gone lie in the tables until then. The server's log, and copies
         of it, are not ours to erase."""
-        return self._vacuum()
+        try:
+            return self._vacuum()
+        except StorageError:  # what was erased is gone all the same, and its bytes go with the next vacuum of anybody
+            return False
 
     def shrink(self) -> None:
         self._vacuum()
@@ -268,13 +283,11 @@ class PostgresStore(SqlStore):
             (owns,) = session.first(f"SELECT pg_has_role(session_user, '{OWNER}', 'MEMBER')") or (False,)
         if owns:
             tables = ", ".join(f"{SCHEMA}.{table}" for table in PROJECT_TABLES)
-            self._link.maintain(OWNER, f"VACUUM (ANALYZE) {tables}")
+            self._link.maintain(OWNER, f"VACUUM (SKIP_LOCKED) {tables}")
         return bool(owns)
 
     def backup(self, target: Path, progress: Progress | None) -> str:  # noqa: ARG002  # nothing is done
-        raise PlaceError(
-            f"a memory in PostgreSQL is backed up with the database, by pg_dump or the server's own means; {_MERGE_INSTEAD}"
-        )
+        raise FileOnlyError(f"this memory is a database: {COPIES}")
 
     def check(self, project: str) -> Iterator[Finding]:
         roles = self._roles_of(project)
@@ -311,6 +324,27 @@ class PostgresStore(SqlStore):
 
 
 _EF_SEARCH: Final = 100
+
+
+def _asked_again(reading: Callable[P, T]) -> Callable[P, T]:
+    """A reading that a lost connection cut off is done once more: by then another connection is there, or the error says for
+    how long none could be had."""
+
+    @wraps(reading)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return reading(*args, **kwargs)
+        except CutOffError:
+            return reading(*args, **kwargs)
+
+    return asked
+
+
+_NOT_ASKED_AGAIN: Final = frozenset(
+    {"location", "write", "stream", "rows", "events", "check", "tokens", "backup", "finish_erasure", "shrink", "close"}
+)
+for _name in Store.__abstractmethods__ - _NOT_ASKED_AGAIN:
+    setattr(PostgresStore, _name, _asked_again(getattr(PostgresStore, _name)))
 
 
 def _lock_of(project: str) -> int:
@@ -462,8 +496,8 @@ def _isolation(session: PostgresSession, roles: Sequence[str]) -> Finding:
 def _untrue_fixes(session: PostgresSession, project: str) -> int:
     """Fixes that the views do not show as they should."""
     sql = (
-        "SELECT count(*) FROM record r LEFT JOIN fix f ON f.project_id = r.project_id AND f.seq = r.seq "
-        "WHERE r.project_id = ?1 AND r.kind IN ('fix', 'cleaned') AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "
+        f"SELECT count(*) FROM record r LEFT JOIN fix f ON {POSTGRES.same_row('f', 'r')} WHERE r.project_id = ?1 "
+        "AND r.kind IN ('fix', 'cleaned') AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "
         "OR f.issue_type IS DISTINCT FROM r.issue_type)"
     )
     (untrue,) = session.first(sql, (project,)) or (0,)

@@ -40,12 +40,14 @@ class TokenTable(TokenKeep):
             if count < limits.TOKENS_MAX:
                 marks = ", ".join(f"?{number + 1}" for number in range(len(token)))
                 session.run(f"INSERT INTO token ({_COLUMNS}) VALUES ({marks})", token)
+                session.witness = "SELECT 1 FROM token WHERE id = ?1", (token.id,)
         return int(count) + 1
 
     def revoke(self, token_ids: Sequence[str], at_us: int) -> None:
         with self._writing() as session:
             sql = "UPDATE token SET revoked_us = ?1 WHERE id = ANY (?2) AND revoked_us IS NULL"
-            session.run(sql, (at_us, list(token_ids)))
+            if session.run(sql, (at_us, list(token_ids))):
+                session.witness = "SELECT 1 FROM token WHERE id = ANY (?2) AND revoked_us = ?1", (at_us, list(token_ids))
 
     def _writing(self) -> AbstractContextManager[PostgresSession]:
         return self._link.writing(KEEPER, _LOCK, alone=True)

@@ -12,6 +12,10 @@ from typing import Any, Final
 
 from hardwon.store.sql import Dialect, Session, Values
 
+IN_BODY_ALONE: Final = ("id", "kind", "content", "metadata")
+"""Keys of experiences that no column has beside: nobody asks for them often, and they are long."""
+
+_IN_BODY_ALONE: Final = ", ".join(f"'{name}'" for name in IN_BODY_ALONE)
 ONCE: Final = ":"
 _TIMES: Final = (ONCE, "2", "3", "4")  # between mark and term, where a text has the term at least so often
 
@@ -43,7 +47,10 @@ class PostgresDialect(Dialect):
         return f"{event}.said_{name}"
 
     def has_key(self, name: str, value: str) -> str:
-        return f"r.extra ->> {name} = {value}"
+        return (
+            f"CASE WHEN r.kind <> 'experience' THEN false WHEN {name} IN ({_IN_BODY_ALONE}) "
+            f"THEN r.body::json ->> {name} = {value} ELSE r.extra ->> {name} = {value} END"
+        )
 
     def matches_glob(self, path: str, parameter: str) -> str:
         return f"{path} ~ {parameter}"
@@ -64,8 +71,8 @@ POSTGRES: Final = PostgresDialect()
 
 
 def as_expression(glob: str) -> str:
-    """The regular expression for a glob as SQLite has it: `*`, `?`, `[…]` and `[^…]` or `[!…]`. A class that is never closed
-    matches nothing."""
+    """The regular expression for a glob as SQLite has it: `*`, `?`, `[…]` and `[^…]`. A class that is never closed matches
+    nothing."""
     parts: list[str] = []
     place = 0
     while place < len(glob):
@@ -88,25 +95,20 @@ def as_expression(glob: str) -> str:
 
 def _class_at(glob: str, place: int) -> tuple[str | None, int]:
     """The class of characters whose opening bracket stands right before this place, and where it ends."""
-    other = glob[place : place + 1] in ("!", "^")
+    other = glob.startswith("^", place)
     place += other
-    end = glob.find("]", place + 1)  # a bracket that comes first is one of the characters
+    first = glob.startswith("]", place)  # a bracket that comes first is one of the characters, and begins no range
+    end = glob.find("]", place + first)
     if end < 0:
         return None, place
-    members = glob[place:end]
-    ranges = re.findall(r".-.|.", members, re.DOTALL)
-    escaped = [_range(each) for each in ranges]
-    inner = "".join(filter(None, escaped))
-    if not inner:  # nothing is in it
-        return ("." if other else "(?!)"), end + 1
+    ranges = re.findall(r".-.|.", glob[place + first : end], re.DOTALL)
+    inner = "".join(_range(each) for each in ["]"] * first + ranges)
     return f"[{'^' if other else ''}{inner}]", end + 1
 
 
 def _range(given: str) -> str:
-    if len(given) == 1:
-        return _in_class(given)
-    first, last = given[0], given[2]
-    return "" if first > last else f"{_in_class(first)}-{_in_class(last)}"
+    first, last = given[0], given[-1]
+    return f"{_in_class(first)}-{_in_class(last)}" if first < last else _in_class(first)
 
 
 def _in_class(sign: str) -> str:

@@ -14,18 +14,20 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from pydantic_core import to_json
+
 from hardwon import limits
 from hardwon.errors import ForbiddenError
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened, strategy_text
 from hardwon.learn.lessons import Taught
-from hardwon.model import SOLVED_FROM, Event
+from hardwon.model import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.store import tallies
 from hardwon.store.contract import Appended, Request, Row
 from hardwon.store.fix_tables import did
 from hardwon.store.packing import is_packed
 from hardwon.store.postgres.link import PostgresSession
 from hardwon.store.postgres.schema import GOVERNOR, ORDINARY_EVENTS, SCHEMA
-from hardwon.store.postgres.words import ONCE, POSTGRES, as_rows, as_vector, mark_of, rows_with
+from hardwon.store.postgres.words import IN_BODY_ALONE, ONCE, POSTGRES, as_rows, as_vector, mark_of, rows_with
 from hardwon.store.rows import original_of
 from hardwon.store.writing import SqlWriter, taught_by
 
@@ -83,7 +85,8 @@ _DERIVED: Final[Mapping[str, Mapping[str, str]]] = {
 
 TEXTS_COUNTED: Final = "texts whose terms are counted"
 WORDS_COUNTED: Final = "words of those texts"
-_COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, "number of the last of them")
+COUNTED_TO: Final = "number of the last of them"
+_COUNTS: Final = (TEXTS_COUNTED, WORDS_COUNTED, COUNTED_TO)
 _COUNTED: Final = "WITH counted AS (SELECT {} FROM state WHERE project_id = ?1) ".format(
     ", ".join(
         f"CAST(coalesce(max(value) FILTER (WHERE name = ?{number}), 0) AS bigint) AS {name}"
@@ -92,7 +95,8 @@ _COUNTED: Final = "WITH counted AS (SELECT {} FROM state WHERE project_id = ?1) 
 )
 _GROWN: Final = (
     f"{_COUNTED}, due AS (SELECT last, greatest(1, texts / {limits.TERMS_COUNTED_EVERY}) AS due FROM counted) "
-    "SELECT due, (SELECT count(*) FROM (SELECT 1 FROM record_text WHERE project_id = ?1 AND seq > last LIMIT due) AS new) "
+    "SELECT due, "
+    "(SELECT count(*) FROM (SELECT 1 FROM record_text t WHERE t.project_id = ?1 AND t.seq > last LIMIT due) AS grown) "
     "FROM due"
 )
 _UNCOUNTED: Final = (
@@ -129,8 +133,9 @@ class PostgresWriter(SqlWriter):
     def __init__(
         self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None, unasked: dict[str, int]
     ) -> None:
-        """`roles` are those of the project that the URL's user may act as, by what they may do; `extension` is where pgvector
-        is; `unasked` is how many records each project may grow by before it is asked whether its terms are to be counted."""
+        """`roles` are those of the project that the URL's user may act as, by how far they reach; `extension` is where
+        pgvector is;
+        `unasked` is how many records each project may grow by before it is asked whether its terms are to be counted."""
         super().__init__(session, POSTGRES)
         self._session: PostgresSession = session
         self.undos = session.undos
@@ -142,6 +147,8 @@ class PostgresWriter(SqlWriter):
         self._governs = False
         self._taught: list[Taught] = []
         self._grown = 0
+        self._terms_taken_back = False
+        self._happened = 0
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # the only one that this transaction is about
         return GOVERNOR in self._roles
@@ -165,6 +172,8 @@ class PostgresWriter(SqlWriter):
         result = Appended([], [], [], [])
         if not rows:
             return result
+        if any(map(_decides, rows)):
+            self._govern()
         given = as_rows(_RECORD, map(_values, rows))
         numbers: dict[str, int] = dict(self._session.select(_INSERT_RECORD, (given,)))
         numbered: list[tuple[int, Row]] = []
@@ -222,6 +231,10 @@ class PostgresWriter(SqlWriter):
         if self._grown:
             left = self._unasked.get(self._project, 0) - self._grown
             self._unasked[self._project] = left if left > 0 else self._count_terms_when_due()
+        if self._terms_taken_back:  # what no text has any more leaves no trace
+            self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
+        if self._grown + self._happened >= limits.POSTGRES_GROWTH_ROWS:
+            self._session.run("SELECT follow_growth()")
 
     def _settle(self) -> None:
         """The tallies are what the records of this transaction add up to."""
@@ -245,10 +258,11 @@ class PostgresWriter(SqlWriter):
         if any(event.kind not in ORDINARY_EVENTS for event in wanted):
             self._govern()
         sql = (
-            "INSERT INTO event (project_id, id, record_id, kind, at_us, body, said_by, said_status, said_replaced_by, "
-            "said_undoes) SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], ?6::text[], ?7::text[], "
-            "?8::text[], ?9::text[], ?10::text[]) AS u (id, record_id, kind, at_us, body, said_by, said_status, replaced_by, "
-            "undoes) WHERE u.kind = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event e WHERE e.project_id = ?1 "
+            "INSERT INTO event "
+            "(project_id, id, record_id, kind, at_us, body, said_by, said_status, said_replaced_by, said_undoes) "
+            "SELECT ?1, u.* FROM unnest(?2::text[], ?3::text[], ?4::text[], ?5::bigint[], ?6::text[], ?7::text[], ?8::text[], "
+            "?9::text[], ?10::text[]) AS u (id, record_id, kind, at_us, body, said_by, said_status, replaced_by, undoes) "
+            "WHERE u.kind = 'forgotten' OR NOT EXISTS (SELECT 1 FROM event e WHERE e.project_id = ?1 "
             "AND e.record_id = u.record_id AND e.kind = 'forgotten') ON CONFLICT DO NOTHING RETURNING id"
         )
         columns = zip(*(_event_values(event) for event in wanted), strict=True)
@@ -258,6 +272,7 @@ class PostgresWriter(SqlWriter):
             if event.id in added:
                 added.discard(event.id)
                 kept.append(event)
+        self._happened += len(kept)
         if kept:
             self._session.witness = _WITNESS_EVENT, (project, kept[0].id)
         return kept
@@ -287,8 +302,19 @@ class PostgresWriter(SqlWriter):
             f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
             (row.project_id, seq, *(given[name] for name in _REWRITTEN)),
         )
+        sql = (
+            "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 "
+            "AND s.value >= t.seq WHERE t.project_id = ?1 AND t.seq = ?2"
+        )
+        counted = self._session.first(sql, (row.project_id, seq, COUNTED_TO))
+        if counted:
+            self._add_terms([seq], -1)
         self._drop_derived(row.project_id, seq)
         self._insert_derived([(seq, row)])
+        if counted:
+            self._add_terms([seq], 1)
+            sql = "UPDATE state SET value = value + ?3 WHERE project_id = ?1 AND name = ?2"
+            self._session.run(sql, (row.project_id, WORDS_COUNTED, len(row.terms.split()) - counted[0]))
 
     def replace(self, row: Row) -> None:
         self._govern()
@@ -331,8 +357,7 @@ class PostgresWriter(SqlWriter):
         due, grown = self._session.first(_GROWN, (self._project, *_COUNTS)) or (1, 0)
         if grown < due:
             return int(due - grown) // limits.TERMS_ASKED_SHARE
-        lock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
-        if (self._session.first(lock, (self._project, _COUNTING_TERMS)) or (False,))[0]:
+        if self._is_first_to(_COUNTING_TERMS):
             self._count_terms()
         return 0
 
@@ -346,8 +371,9 @@ class PostgresWriter(SqlWriter):
         with self._session.together():
             self._session.run(
                 "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(word, ?4), ndoc "
-                "FROM ts_stat(format('SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s',"
-                f" ?1::text, ?2::bigint, ?3::bigint)) WHERE substr(word, ?4 - 1, 1) = '{ONCE}' ORDER BY 2 "
+                "FROM ts_stat(format("
+                "'SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
+                f"?1::text, ?2::bigint, ?3::bigint)) WHERE substr(word, ?4 - 1, 1) = '{ONCE}' ORDER BY 2 "
                 "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
                 (self._project, counted_to, last, _term_from(self._project)),
             )
@@ -358,8 +384,19 @@ class PostgresWriter(SqlWriter):
         for name, value in zip(_COUNTS, values, strict=True):
             self.set_state(self._project, name, value)
 
+    def _add_terms(self, seqs: Sequence[int], times: int) -> None:
+        """Counts the terms of these texts so many times more."""
+        self._terms_taken_back |= times < 0
+        self._session.run(
+            "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(u.lexeme, ?4), ?3 * count(*) "
+            "FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
+            f"AND substr(u.lexeme, ?4 - 1, 1) = '{ONCE}' GROUP BY 2 ORDER BY 2 "
+            "ON CONFLICT (project_id, term) DO UPDATE SET documents = c.documents + excluded.documents",
+            (self._project, list(seqs), times, _term_from(self._project)),
+        )
+
     def _uncount_terms(self, record_ids: Sequence[str]) -> None:
-        """Terms that only what is erased had leave no trace."""
+        """Of texts that are about to go."""
         texts, words, counted_to, *_ = self._session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0, 0, 0)
         sql = (
             "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.project_id = t.project_id AND r.seq = t.seq "
@@ -368,14 +405,7 @@ class PostgresWriter(SqlWriter):
         gone = self._session.select(sql, (self._project, list(record_ids), counted_to))
         if not gone:
             return
-        self._session.run(
-            "UPDATE term_count c SET documents = c.documents - gone.times FROM (SELECT substr(u.lexeme, ?3) AS term, "
-            "count(*) AS times FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
-            f"AND substr(u.lexeme, ?3 - 1, 1) = '{ONCE}' GROUP BY 1) gone "
-            "WHERE c.project_id = ?1 AND c.term = gone.term",
-            (self._project, [seq for seq, _ in gone], _term_from(self._project)),
-        )
-        self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
+        self._add_terms([seq for seq, _ in gone], -1)
         self._set_counted(max(0, texts - len(gone)), max(0, words - sum(length for _, length in gone)), counted_to)
 
     # --- the rest -----------------------------------------------------------------------------------------------
@@ -392,6 +422,16 @@ class PostgresWriter(SqlWriter):
         # Two that send the same request at once: the second waits here until the first is through.
         self._session.first("SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))", (key, _SAME_REQUEST))
         return super().request(project, key)
+
+    def _drop_requests(self, kept_since_us: int) -> None:
+        # One process at a time, and nobody waits for it: two that drop the same ones could wait for each other.
+        if self._is_first_to(_DROPPING_REQUESTS):
+            super()._drop_requests(kept_since_us)
+
+    def _is_first_to(self, what: int) -> bool:
+        """Whether nobody else does this for the project right now; nobody else begins to before this transaction ends."""
+        sql = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
+        return bool((self._session.first(sql, (self._project, what)) or (False,))[0])
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         if self.embedder(project) == (name, dimension):
@@ -426,6 +466,7 @@ _WITNESS_RECORD: Final = "SELECT 1 FROM record WHERE project_id = ?1 AND id = ?2
 _WITNESS_EVENT: Final = "SELECT 1 FROM event WHERE project_id = ?1 AND id = ?2"
 _COUNTING_TERMS: Final = 1
 _SAME_REQUEST: Final = 2
+_DROPPING_REQUESTS: Final = 3
 """What advisory locks are about, beside those on whole projects."""
 
 
@@ -439,6 +480,13 @@ def as_numbers(vector: Iterable[float]) -> str:
     return f"[{','.join(map(repr, map(float, vector)))}]"
 
 
+def _decides(row: Row) -> bool:
+    """Whether a record is believed from the start as only a governor may have it; of what it claims itself, the database makes
+    sure."""
+    in_effect = row.kind == "decision" and row.status in VOUCHED_STATUSES
+    return in_effect or row.status == "published" or row.helped > 0 or row.hindered > 0
+
+
 def _values(row: Row) -> tuple[Any, ...]:
     good, extra = _beside(row)
     return (*row[:11], row.digest.hex(), *row[12:14], row.helped, row.hindered, good, extra)
@@ -448,7 +496,7 @@ def _beside(row: Row) -> tuple[bool | None, str | None]:
     """Whether it turned out well, and, of an experience, what it says under its keys."""
     if row.kind == "experience":
         said = json.loads(row.body)
-        keys = {name: _as_text(value) for name, value in said.items() if name not in _NOT_KEYS and value is not None}
+        keys = {name: as_text(value) for name, value in said.items() if name not in IN_BODY_ALONE and value is not None}
         return {"success": True, "failure": False}.get(row.outcome or ""), json.dumps(keys)
     if row.kind in _JUDGED_KINDS:
         said = json.loads(row.body)
@@ -458,20 +506,19 @@ def _beside(row: Row) -> tuple[bool | None, str | None]:
     return None, None
 
 
-_NOT_KEYS: Final = ("id", "kind", "content", "metadata")
 _JUDGED_KINDS: Final = ("fix", "episode", "trajectory")
 
 
-def _as_text(value: Any) -> str:
-    """As SQLite has it when it takes a value out of JSON."""
+def as_text(value: Any) -> str:
+    """As SQLite has it when it takes a value out of JSON; of numbers with many digits its versions differ."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
-        whole, e, power = f"{value:.15g}".partition("e")
+        whole, e, power = repr(value + 0.0).partition("e")  # there is no -0.0
         return (whole if "." in whole else f"{whole}.0") + e + power
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return to_json(value).decode()
 
 
 def _event_values(event: Event) -> tuple[Any, ...]:
@@ -481,7 +528,7 @@ def _event_values(event: Event) -> tuple[Any, ...]:
 
 def _fix_values(project: str, seq: int, row: Row) -> tuple[Any, ...]:
     entry = _entry(row)
-    done = did(row.body) if row.kind == "fix" else None
+    done = did(row.body)
     worded = json.dumps({"fix_commands": done[0], "analysis": done[1]}, ensure_ascii=False) if done else None
     told = strategy_text(*done) if done else None
     named = (entry.timestamp, entry.pattern, entry.signature, entry.model, entry.issue_type, entry.strategy, entry.level)

@@ -1,0 +1,94 @@
+"""A way to a PostgreSQL server that can be cut at the worst moment, or that only lets through what is encrypted."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+_COMMIT = b"COMMIT\0"
+_ASKS_FOR_TLS = b"\0\0\0\x08\x04\xd2\x16\x2f"
+
+
+class Proxy:
+    """Stands on a port of 127.0.0.1 before the server at a socket.
+
+    `cut`: "" (everything passes), "before" (a COMMIT does not reach the server), "after" (the answer to a COMMIT does not come
+    back). Once it has cut, it lets through whoever comes next, or nobody where `stays_cut`.
+    """
+
+    def __init__(self, server: Path, *, cut: str = "", stays_cut: bool = False, tls: ssl.SSLContext | None = None) -> None:
+        self.cut = cut
+        self.cuts = 0
+        self._server = str(server)
+        self._stays_cut = stays_cut
+        self._tls = tls
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listening.getsockname()[1])
+        self._threads: list[threading.Thread] = []
+        self._sockets: list[socket.socket] = []
+        self._begin(self._accept)
+
+    def __enter__(self) -> Proxy:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _shut(self._listening)
+        for each in self._sockets:
+            _shut(each)
+        for thread in self._threads:
+            thread.join(10)
+
+    def _begin(self, work: object, *values: object) -> None:
+        assert callable(work)
+        thread = threading.Thread(target=work, args=values, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                if self.cuts and self._stays_cut:
+                    client.close()
+                else:
+                    self._begin(self._serve, client)
+
+    def _serve(self, client: socket.socket) -> None:
+        server = socket.socket(socket.AF_UNIX)
+        self._sockets += [client, server]
+        with suppress(OSError):
+            if self._tls:
+                assert client.recv(len(_ASKS_FOR_TLS)) == _ASKS_FOR_TLS
+                client.sendall(b"S")
+                client = self._tls.wrap_socket(client, server_side=True)
+                self._sockets.append(client)
+            server.connect(self._server)
+            self._begin(self._answers, server, client)
+            while data := client.recv(65536):
+                if self.cut and _COMMIT in data:
+                    cut, self.cut = self.cut, ""
+                    self.cuts += 1
+                    if cut == "after":
+                        client.shutdown(socket.SHUT_WR)  # what comes back from now on is lost
+                        server.sendall(data)
+                    break
+                server.sendall(data)
+        _shut(server)
+        _shut(client)
+
+    def _answers(self, server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := server.recv(65536):
+                client.sendall(data)
+        _shut(client)
+        _shut(server)
+
+
+def _shut(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()

@@ -1,0 +1,263 @@
+"""`hardwon postgres`: by a database user that is no superuser, and what each user may do then."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import postgres_server
+from command_line import answered, at_once, hardwon_does, refused, settle
+from hardwon import Memory, databases
+from hardwon.errors import ForbiddenError, InvalidInputError
+from hardwon.store.postgres.setup import Grant
+
+SECRET = "hunter2-and-more"
+NOBODY = ("", "\0", "x" * 64, "ä" * 32)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[postgres_server.Server]:
+    """Users show their passwords there. `boss` is no superuser: it may make roles, and owns the database `brain`."""
+    made = postgres_server.Server(password=True)
+    made.run(f"CREATE ROLE boss LOGIN CREATEROLE PASSWORD '{SECRET}'")
+    made.run("CREATE DATABASE brain OWNER boss")
+    for user in ("anna", "ben", "keeper"):
+        made.run(f"CREATE ROLE {user} LOGIN PASSWORD '{SECRET}'")
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def boss(server: postgres_server.Server) -> str:
+    return server.tcp_url_of("brain", "boss", SECRET)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+
+
+def url_of(server: postgres_server.Server, user: str, database: str = "brain") -> str:
+    return server.tcp_url_of(database, user, SECRET)
+
+
+def test_a_user_that_makes_roles_and_owns_the_database_sets_it_up_and_uses_it(
+    server: postgres_server.Server, boss: str
+) -> None:
+    made = answered("postgres", "init", boss, "--project", "shop", "--project", "website")
+    assert made["projects"] == ["shop", "website"]
+    assert made["location"] == server.tcp_url_of("brain", "boss")
+    assert {"user": "boss", "project": "shop", "access": "governor"} in made["grants"]
+    assert answered("postgres", "init", boss, "--project", "shop") == made  # nothing is missing
+    assert answered("postgres", "status", boss) == made
+    assert at_once("postgres", "status", boss).stdout.splitlines()[2:] == [
+        "projects: shop, website",
+        "boss keeps the tokens of a server",
+        "boss is a governor of project shop",
+        "boss is a governor of project website",
+    ]
+    with Memory(boss, "shop") as memory:
+        kept = memory.record_fact("Port 80 is open.", "observation")
+        memory.verify(kept.id, "compiler")
+        assert [hit.record.id for hit in memory.recall("port open")] == [kept.id]
+        assert memory.tokens.create("ci").token.name == "ci"
+        assert memory.doctor().ok
+        assert memory.forget(kept.id).erased
+    assert server.run("SELECT count(*) FROM pg_roles WHERE rolname LIKE 'hardwon%' AND (rolsuper OR rolcanlogin)") == [(0,)]
+
+
+def test_each_access_level_may_do_what_is_told_and_no_more(server: postgres_server.Server, boss: str) -> None:
+    databases.initialise(boss, ["levels", "elsewhere"])
+    with Memory(boss, "levels") as memory:
+        fact = memory.record_fact("Port 81 is shut.", "observation")
+    anna = url_of(server, "anna")
+    with Memory(anna, "levels") as memory, pytest.raises(ForbiddenError, match="hardwon postgres grant"):
+        memory.stats()
+    assert at_once("postgres", "grant", boss, "anna", "--project", "levels", "--as", "reader").stdout == (
+        "anna is a reader of project levels\n"
+    )
+    with Memory(anna, "levels") as memory:
+        assert memory.recall("port shut")
+        with pytest.raises(ForbiddenError, match="--as writer"):
+            memory.record_fact("Port 82 is shut.", "observation")
+    told = answered("--memory", boss, "postgres", "grant", "anna", "--project", "levels")
+    assert told == {"user": "anna", "project": "levels", "access": "writer"}
+    with Memory(anna, "levels") as memory:
+        memory.record_fact("Port 82 is shut.", "observation")
+        assert memory.credit(fact.id, True, "anna") == [fact.id]
+        with pytest.raises(ForbiddenError, match="--as governor"):
+            memory.verify(fact.id, "compiler")
+    databases.grant(boss, "anna", "levels", "governor")
+    with Memory(anna, "levels") as memory:
+        memory.verify(fact.id, "compiler")
+        memory.archive(fact.id, "it was moved")
+        assert memory.rebuild() == 0
+        gone = memory.forget(fact.id)
+        assert (gone.ids, gone.erased, gone.pending) == ([fact.id], False, True)  # only who owns the tables may vacuum them
+    with Memory(anna, "elsewhere") as memory, pytest.raises(ForbiddenError):
+        memory.stats()
+    assert databases.describe(anna).grants == [Grant("anna", "levels", "governor")]
+    databases.grant(boss, "anna", "levels", "reader")  # just so far
+    assert databases.describe(anna).grants == [Grant("anna", "levels", "reader")]
+    assert at_once("postgres", "revoke", boss, "anna", "--project", "levels").stdout == (
+        "anna no longer reaches project levels\n"
+    )
+    assert answered("postgres", "revoke", boss, "anna", "--project", "levels")["revoked"] is False
+    with Memory(anna, "levels") as memory, pytest.raises(ForbiddenError):
+        memory.stats()
+
+
+def test_what_a_superuser_granted_ends_too(server: postgres_server.Server, boss: str) -> None:
+    databases.initialise(boss, ["ours"])
+    databases.grant(boss, "ben", "ours")
+    above = server.url_of("brain")
+    assert databases.revoke(above, "ben", "ours")  # whoever gave it
+    assert databases.describe(url_of(server, "ben")).grants == []
+
+
+def test_who_runs_a_server_is_let_to_its_tokens_alone(server: postgres_server.Server, boss: str) -> None:
+    databases.initialise(boss, ["default"])
+    keeper = url_of(server, "keeper")
+    databases.grant(boss, "keeper", "default", "reader")
+    with Memory(keeper) as memory, pytest.raises(ForbiddenError):
+        memory.tokens.all()
+    assert at_once("postgres", "grant", boss, "keeper", "--server").stdout == "keeper keeps the tokens of a server\n"
+    with Memory(keeper) as memory:
+        made = memory.tokens.create("agent", "write").token
+        assert made.id in [token.id for token in memory.tokens.all()]
+    assert answered("postgres", "revoke", boss, "keeper", "--server") == {"user": "keeper", "project": None, "revoked": True}
+    with Memory(keeper) as memory, pytest.raises(ForbiddenError):
+        memory.tokens.all()
+
+
+def test_without_a_project_it_is_the_chosen_one_else_default(boss: str) -> None:
+    assert at_once("postgres", "init", boss).stdout.startswith("1 project ready: default\n")
+    assert at_once("--memory", boss, "--project", "chosen", "postgres", "init").stdout.startswith("1 project ready: chosen\n")
+    assert answered("--memory", boss, "--project", "chosen", "postgres", "grant", "ben")["project"] == "chosen"
+    assert answered("postgres", "revoke", boss, "ben")["project"] == "default"
+
+
+def test_a_user_that_may_not_is_told_what_it_takes(server: postgres_server.Server, boss: str) -> None:
+    server.run("CREATE DATABASE other OWNER anna")
+    for user, database in (("anna", "other"), ("ben", "brain")):
+        said = refused("postgres", "init", url_of(server, user, database))
+        assert "it takes CREATEROLE and CREATE on the database" in said
+    with psycopg.connect(server.url_of("other")) as connection:
+        assert (
+            connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'hardwon'").fetchall() == []
+        )  # nothing of it stays
+    assert "lets nobody in" in refused("postgres", "init", boss.replace(SECRET, "wrong-one"))
+
+
+def test_what_is_wrong_is_told_in_one_line(server: postgres_server.Server, boss: str) -> None:
+    databases.initialise(boss, ["default"])
+    empty = postgres_server.fresh_database()
+    assert "hardwon postgres init" in refused("postgres", "status", empty)
+    assert "hardwon postgres init" in refused("--memory", empty, "stats")
+    assert "Citus" in refused("postgres", "init", boss, "--distribute")
+    assert "Citus" in refused("postgres", "init", empty, "--distribute")
+    assert "hardwon postgres init" in refused("postgres", "status", empty)  # nothing was made
+    assert "there is no database" in refused("postgres", "init", boss.replace("/brain", "/nowhere"))
+    assert "CREATE ROLE" in refused("postgres", "grant", boss, "zoe")
+    assert "a project of this database" in refused("postgres", "grant", boss, "anna", "--project", "nowhere")
+    assert "not both" in refused("postgres", "grant", boss, "anna", "--project", "x", "--server")
+    assert "after the address" in refused("postgres", "grant", boss)
+    assert "postgresql://" in refused("postgres", "status")  # the memory is a folder
+    assert "postgresql://" in refused("postgres", "grant", "brain.db", "anna")
+    assert at_once("postgres", "grant", boss, "anna", "--as", "owner").exit_code == 2
+    postgres_server.drop(empty)
+
+
+def test_no_password_is_shown(server: postgres_server.Server, boss: str) -> None:
+    for arguments in (
+        ("postgres", "init", boss),
+        ("postgres", "init", boss, "--json"),
+        ("postgres", "status", boss),
+        ("postgres", "grant", boss, "zoe"),
+        ("postgres", "init", boss, "--distribute"),
+        ("postgres", "status", boss.replace("/brain", "/nowhere")),
+        ("postgres", "status", boss.replace("boss:", "nobody:")),
+        ("postgres", "status", boss.replace("//boss", "//boss@x")),
+        ("postgres", "grant", "anna", boss),
+        ("--memory", boss, "config"),
+        ("--memory", boss, "stats"),
+        ("--memory", boss, "doctor"),
+    ):
+        done = at_once(*arguments)
+        assert done.output
+        assert SECRET not in done.output, arguments
+
+
+@pytest.mark.parametrize("name", ["", "  ", "hwt_0123456789ab_" + "x" * 43, "x" * 300, None, 3])
+def test_names_of_projects_are_checked_as_everywhere(boss: str, name: str) -> None:
+    for work in (
+        lambda: databases.initialise(boss, [name]),
+        lambda: databases.grant(boss, "anna", name) if name is not None else Memory(boss, ""),
+        lambda: databases.revoke(boss, "anna", name) if name is not None else Memory(boss, ""),
+    ):
+        with pytest.raises(InvalidInputError, match="project"):
+            work()
+
+
+def test_names_of_users_and_access_are_checked(boss: str) -> None:
+    for name in (*NOBODY, None, 3):
+        with pytest.raises(InvalidInputError, match="user"):
+            databases.grant(boss, name, "default")  # type: ignore[arg-type]
+        with pytest.raises(InvalidInputError, match="user"):
+            databases.revoke(boss, name, "default")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="reader, writer, governor"):
+        databases.grant(boss, "anna", "default", "owner")
+    with pytest.raises(InvalidInputError, match="the address of a database"):
+        databases.describe("brain.db")
+
+
+def test_a_user_with_a_name_that_has_to_be_quoted(server: postgres_server.Server, boss: str) -> None:
+    databases.initialise(boss, ['it\'s "quoted"; DROP'])
+    name = 'Ro"b; DROP SCHEMA hardwon'
+    server.run(f"CREATE ROLE {psycopg.sql.Identifier(name).as_string()} LOGIN")
+    databases.grant(boss, name, 'it\'s "quoted"; DROP')
+    assert Grant(name, 'it\'s "quoted"; DROP', "writer") in databases.describe(boss).grants
+    assert databases.revoke(boss, name, 'it\'s "quoted"; DROP')
+
+
+def test_without_the_driver_the_command_to_install_it_is_told(boss: str) -> None:
+    hidden = "import sys; sys.modules['psycopg'] = None; from hardwon.serve.cli import main; main()"
+    for arguments in (("postgres", "init", boss), ("--memory", boss, "stats")):
+        done = subprocess.run([sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "pip install 'hardwon[postgres]'" in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert SECRET not in done.stderr
+
+
+def test_as_a_process_it_is_the_same(boss: str) -> None:
+    done = hardwon_does("postgres", "status", "--json", HARDWON_MEMORY=boss)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == answered("postgres", "status", boss)
+
+
+def test_the_views_of_fix_history_show_a_reader_its_project(server: postgres_server.Server, boss: str) -> None:
+    databases.initialise(boss, ["viewed", "hidden"])
+    for project in ("viewed", "hidden"):
+        with Memory(boss, project) as memory:
+            issue = {"model": project, "issue_type": "TIMEOUT", "description": "slow"}
+            memory.record_fix(issue, True, True, fix_commands=["raise it"])
+    databases.grant(boss, "ben", "viewed", "reader")
+    views = {
+        "SELECT model_name, fix_success FROM hardwon.fix_history": [("viewed", True)],
+        "SELECT success_count, failure_count FROM hardwon.issue_patterns": [(1, 0)],
+        "SELECT model_name, total_tests FROM hardwon.model_characteristics": [("viewed", 1)],
+    }
+    with psycopg.connect(url_of(server, "ben")) as connection:
+        for sql in views:
+            assert connection.execute(sql.encode()).fetchall() == []  # the user itself has no project
+        ((role,),) = connection.execute("SELECT role FROM hardwon.granted WHERE project_id = 'viewed' AND level = 'reader'")
+        connection.execute(psycopg.sql.SQL("SET ROLE {}").format(psycopg.sql.Identifier(role)))
+        for sql, rows in views.items():
+            assert connection.execute(sql.encode()).fetchall() == rows

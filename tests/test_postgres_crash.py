@@ -1,0 +1,261 @@
+"""The server dies, and whoever writes to it does not notice, or is told what is certain. `make torture` kills it more often."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import postgres_server
+from conftest import TORTURE
+from engines import a_location
+from hardwon import Memory
+from hardwon.errors import UnreachableError
+from hardwon.store.postgres import setup
+from hardwon.store.postgres.link import Link, PostgresSession
+from hardwon.store.postgres.schema import PROJECT_TABLES
+from hardwon.store.sql import Values
+from postgres_server import Server
+from processes import Child, Tell
+
+KILLS, WRITERS = (40, 8) if TORTURE else (5, 6)
+PROJECT = "default"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    made = Server(careful=True)
+    made.run("CREATE DATABASE memory")
+    link = Link(made.url_of("memory"))
+    setup.initialise(link, [PROJECT, "survivors"])
+    link.close()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def url(server: Server) -> str:
+    place = server.url_of("memory")
+    with connected(place) as connection:
+        for table in PROJECT_TABLES:
+            connection.execute(f"DELETE FROM hardwon.{table}".encode())
+    return place
+
+
+def connected(url: str) -> psycopg.Connection[Any]:
+    """When the server is through with starting over."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return psycopg.connect(url, autocommit=True)
+        except psycopg.OperationalError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def write_until_told(url: str, writer: int, stop: Path, tell: Tell) -> None:
+    """Every write succeeds, whatever happens to the server meanwhile."""
+    with Memory(url, PROJECT, consolidate_every=20) as memory:
+        number = 0
+        while not stop.exists():
+            said = f"writer {writer} number {number}"
+            kind = number % 5
+            if kind == 0:
+                issue = {"model": "m", "issue_type": f"type {writer % 2}", "description": said}
+                tell(memory.record_fix(issue, True, True, "the same", ["use less"]).id)
+            elif kind == 1:
+                tell(memory.record_episode("task", 0.9, trajectory_summary=said, mistakes=["Guessed."]).id)
+            elif kind == 2:
+                with memory.once(said.encode(), b"said"):
+                    tell(memory.remember(said, "success", "conversation").id)
+            else:
+                tell(memory.record_fact(said, "observation").id)
+            number += 1
+
+
+def said_of(record: Any) -> str:
+    if record.kind == "fix":
+        return str(record.issue.description)
+    return str(record.trajectory_summary if record.kind == "episode" else record.content)
+
+
+def kill_one(server: Server, rng: random.Random) -> None:
+    with contextlib.suppress(psycopg.OperationalError):  # it may be starting over just now
+        found = server.run("SELECT pid FROM pg_stat_activity WHERE application_name = 'hardwon'")
+        if found:
+            with contextlib.suppress(ProcessLookupError):
+                server.kill_backend(int(str(rng.choice(found)[0])))
+
+
+def test_nothing_acknowledged_is_lost_or_twice_when_the_server_is_killed(server: Server, url: str, tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    rng = random.Random(seed)
+    print(f"seed {seed}")
+    stop = tmp_path / "stop"
+    children = [
+        Child.start(lambda tell, writer=writer: write_until_told(url, writer, stop, tell))  # type: ignore[misc]
+        for writer in range(WRITERS)
+    ]
+    told = 0
+    for turn in range(KILLS):
+        before, deadline = told, time.monotonic() + 60
+        while told < before + 5 * WRITERS and time.monotonic() < deadline:  # they all came back
+            for child in children:
+                child.listen()
+            told = sum(len(child.acknowledged) for child in children)
+            time.sleep(0.02)
+        assert told > before, f"seed {seed}: nobody came back after kill {turn}"
+        time.sleep(rng.uniform(0, 0.2))
+        if turn % 2:
+            server.kill()
+            time.sleep(rng.uniform(0.5, 2.0))
+            server.start()
+        else:
+            kill_one(server, rng)
+    stop.touch()
+    assert [child.wait() for child in children] == [0] * WRITERS, f"seed {seed}: a writer met an error (printed above)"
+    acknowledged = [record_id for child in children for record_id in child.acknowledged]
+    with Memory(url, PROJECT) as memory:
+        there = list(memory.browse())
+        assert {record.id for record in there} == set(acknowledged), f"seed {seed}"
+        assert [text for text, times in Counter(map(said_of, there)).items() if times > 1] == [], f"seed {seed}: written twice"
+        diagnosis = memory.doctor()
+        assert diagnosis.ok, f"seed {seed}: {diagnosis}"
+    print(f"{KILLS} kills, {len(acknowledged)} records acknowledged to {WRITERS} writers, none lost, none twice")
+
+
+def test_a_server_that_stays_away_is_told_and_its_return_noticed(
+    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hardwon.limits.POSTGRES_RETRY_S", 1.0)
+    with Memory(url, PROJECT) as memory:
+        first = memory.record_fact("before", "observation")
+        server.stop()
+        try:
+            for use in (lambda: memory.record_fact("meanwhile", "observation"), memory.stats, lambda: memory.forget(first.id)):
+                began = time.monotonic()
+                with pytest.raises(
+                    UnreachableError, match=r"cannot be reached .* nothing was changed. Check that the server runs"
+                ):
+                    use()
+                assert time.monotonic() - began < 5
+        finally:
+            server.start()
+        second = memory.record_fact("after", "observation")
+        assert {record.id for record in memory.browse()} == {first.id, second.id}
+        assert memory.doctor().ok
+
+
+# --- in the middle of something that decides -------------------------------------------------------------------------
+
+
+def dump(url: str) -> dict[str, list[Any]]:
+    """All but numbers of rows and times of events, which are others when something is done again."""
+    with connected(url) as connection:
+        asked = {
+            "record": "SELECT id, kind, status, validation, body FROM hardwon.record",
+            "event": "SELECT record_id, kind, said_by, said_status FROM hardwon.event",
+            "tally": "SELECT * FROM hardwon.tally",
+            "text": "SELECT terms FROM hardwon.record_text",
+            "terms": "SELECT term, documents FROM hardwon.term_count",
+        }
+        return {name: sorted(connection.execute(sql.encode()).fetchall(), key=repr) for name, sql in asked.items()}
+
+
+def kill_whoever_waits(server: Server, url: str, table: str, began: threading.Event) -> None:
+    """Holds a table until the other one wants it too, and kills the process of the server that does it."""
+    with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url) as holding:
+        holding.execute(f"LOCK TABLE hardwon.{table} IN ACCESS EXCLUSIVE MODE".encode())
+        began.set()
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            sql = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'hardwon'"
+            found = holding.execute(sql.encode()).fetchall()
+            if found:
+                server.kill_backend(found[0][0])
+                return
+            holding.execute("SELECT pg_stat_clear_snapshot(), pg_sleep(0.01)")
+
+
+def filled(url: str, folder: Path) -> dict[str, str]:
+    with Memory(url, PROJECT, consolidate_every=0) as memory, Memory(folder / "other.db", PROJECT) as other:
+        facts = [memory.record_fact(f"fact {number}", "solution").id for number in range(4)]
+        made = [
+            memory.record_episode(
+                f"task{number % 2}", 0.95, successes=["Read the log."], mistakes=["Guessed."], author=f"a{number % 3}"
+            )
+            for number in range(12)
+        ]
+        memory.verify(made[0].id, "test_runner", "ci-7")  # so that there is something to promote
+        for number in range(3):
+            other.record_episode("another", 0.9, successes=["Asked."], author=f"b{number}")
+        other.verify(other.record_fact("elsewhere", "solution").id, "human_approval")
+        other.forget(other.record_fact("gone", "solution").id)
+    return {"fact": facts[0], "gone": facts[1]}
+
+
+DONE: dict[str, Callable[[Memory, Memory, dict[str, str]], Any]] = {
+    "forget": lambda memory, _, ids: memory.forget(ids["gone"]),
+    "verify": lambda memory, _, ids: memory.verify(ids["fact"], "human_approval"),
+    "consolidate": lambda memory, _, __: memory.consolidate(),
+    "merge": lambda memory, other, _: memory.merge(other),
+}
+TABLES = {
+    "forget": ("record_text", "event", "tally"),
+    "verify": ("event", "record"),
+    "consolidate": ("record_key", "event"),
+    "merge": ("tally", "event", "record"),
+}
+
+
+@pytest.mark.parametrize(("what", "table"), [(what, table) for what, tables in TABLES.items() for table in tables])
+def test_what_is_cut_off_happened_whole_or_not_at_all(server: Server, url: str, tmp_path: Path, what: str, table: str) -> None:
+    ids = filled(url, tmp_path)
+    began = threading.Event()
+    with Memory(url, PROJECT) as memory, Memory(tmp_path / "other.db", PROJECT) as other:
+        before = dump(url)
+        killer = threading.Thread(target=kill_whoever_waits, args=(server, url, table, began))
+        killer.start()
+        began.wait()
+        try:
+            DONE[what](memory, other, ids)
+        except UnreachableError:  # a reading that comes before the write is not done again
+            if what != "merge":  # which is done batch by batch
+                assert dump(url) == before
+            DONE[what](memory, other, ids)
+        finally:
+            killer.join()
+        once = dump(url)
+        assert once != before
+        if what in ("merge", "consolidate", "forget"):
+            DONE[what](memory, other, ids)
+            assert dump(url) == once
+        assert memory.doctor().ok
+        if what == "forget":
+            assert memory.get(ids["gone"]) is None
+        elif what == "verify":
+            assert [event.kind for event in memory.audit(ids["fact"])].count("status") == 1
+
+
+def test_a_reading_that_is_cut_off_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with a_location("postgres", tmp_path) as location, Memory(location) as memory:
+        kept = memory.remember("the cache was stale", "success", tool="conversation")
+        select, cut = PostgresSession.select, list[int]()
+
+        def cutting(session: PostgresSession, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+            if not cut:
+                cut.append(session.backend)
+                postgres_server.server().run(f"SELECT pg_terminate_backend({session.backend}, 5000)")
+            return select(session, sql, values)
+
+        monkeypatch.setattr(PostgresSession, "select", cutting)
+        assert [found.id for found in memory.browse()] == [kept.id]
+        assert cut

@@ -1,0 +1,265 @@
+"""Whatever is written in a text, it stays a text: nothing of it is taken for a statement, a parameter or a name."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import postgres_server
+from browsing import hostile_values
+from engines import ENGINES, a_database, a_location
+from hardwon import Decision, Episode, Experience, Fact, Fix, Memory, Trajectory, limits
+from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError
+from hardwon.fields import new_id
+from hardwon.model import AnyRecord
+from hardwon.recall.filters import Filters
+from hardwon.store.postgres import setup
+from hardwon.store.postgres.link import Link, in_postgres
+from hardwon.store.postgres.schema import ACCESS, READER
+from strategies import at
+
+HOSTILE = (
+    "'; DROP TABLE hardwon.record; --",
+    "' OR '1'='1",
+    "'' OR ''='",
+    '"; DROP SCHEMA hardwon CASCADE; --',
+    "x') OR project_id <> ('",
+    "?1 ? ?2 ?99",
+    "$1 $2 $$ $tag$ x $tag$",
+    "%s %(name)s %% %L %I",
+    "\\'; SELECT pg_sleep(9); --",
+    "\\ \\\\ E'\\x27' U&'\\0027'",
+    "/* comment */ -- and ; more",
+    "{} {0} {project} {{",
+    "*' OR path GLOB '*",
+    "[^]' --",
+    "(a|b)+ .* ^$ \\d (?!x)",
+    "' | 'x':* & !'y' <-> 'z'",
+    "x::regclass; COPY (SELECT 1) TO PROGRAM 'id'",
+    "\u02bc \uff07 \u2018;\u2019 \U0001f600",
+    "more\n'; than\r\none \u2028 \ufeff line",
+    "NULL",
+    "01a1e1cd-b04f-7ed9-8375-04e00f244b83' --",
+)
+QUIET = tuple(text for text in HOSTILE if text.isprintable())
+"""Those that may be a name."""
+
+
+def records_of(text: str, number: int) -> list[AnyRecord]:
+    """One of every kind, with the text wherever a text can be."""
+    name = text if text in QUIET else "a name"
+    fixed = {"fix_success": True, "verification_success": True}
+    wanted: list[tuple[type[Any], dict[str, Any]]] = [
+        (Experience, {"outcome": name, "tool": name, "own_schema": True, name[:64]: text, "task_id": name}),
+        (Fact, {"fact_type": "error"}),
+        (Trajectory, {"final_reward": 0.9, "steps": [{"action": text, "observation": f"Error: {text}"}, {"action": text}]}),
+        (Episode, {"score": 0.9}),
+        (Episode, {"score": 0.2}),
+        (Fix, fixed),
+        (Fix, {**fixed, "verification_success": False}),
+    ]
+    made = []
+    for place, (model, given) in enumerate(wanted):
+        values = hostile_values(model, name) | given
+        when = at(0) + timedelta(minutes=10 * number + place)
+        values["metadata"]["context"]["timestamp"] = when.isoformat()
+        values["metadata"].pop("validation", None)
+        values["metadata"]["source"] = {"author": name, "id": name}
+        made.append(model.model_validate({**values, "id": new_id(when), "recalled": None}))
+    return made
+
+
+RECORDS: list[AnyRecord] = [record for number, text in enumerate(HOSTILE) for record in records_of(text, number)]
+
+
+def refusal_or(use: Any) -> Any:
+    """What comes of it, or what is wrong with it: on every engine the same."""
+    try:
+        return use()
+    except HardwonError as error:
+        return type(error).__name__, str(error)
+
+
+def ids(records: Sequence[Any]) -> list[str]:
+    return sorted(record.id for record in records)
+
+
+def decided(decision: Decision) -> tuple[str, str]:
+    return decision.action, decision.target
+
+
+def answers(memory: Memory) -> dict[Any, Any]:
+    """To everything that can be asked with a text in it."""
+    given: dict[Any, Any] = {}
+    for text in HOSTILE:
+        for name in Filters.model_fields:
+            values = [f"{text}={text}", f"{text[:64]}={text}"] if name == "key" else [text]
+            for value in values:
+                asked = {name: value}
+                given["page", name, value] = refusal_or(lambda asked=asked: ids(memory.page(50, **asked).records))
+                given["recall", name, value] = refusal_or(
+                    lambda asked=asked: ids([hit.record for hit in memory.recall("drop", 3, **asked)])
+                )
+        given["query", text] = refusal_or(lambda text=text: len(memory.recall(text, 5)))
+        given["get", text] = refusal_or(lambda text=text: memory.get(text))
+        given["cursor", text] = refusal_or(lambda text=text: memory.page(5, text))
+        given["k", text] = refusal_or(lambda text=text: memory.recall("x", text))
+        given["limit", text] = refusal_or(lambda text=text: memory.page(text))
+        given["context", text] = refusal_or(lambda text=text: "No" in memory.context(text, task_id=text).text)
+        given["rules", text] = refusal_or(lambda text=text: [(rule.text, rule.state) for rule in memory.rules(text)])
+        given["cards", text] = refusal_or(lambda text=text: [card.lesson for card in memory.cards(text)])
+        given["scores", text] = refusal_or(lambda text=text: memory.scores(text).episodes)
+        given["solutions", text] = refusal_or(lambda text=text: [found.action for found in memory.solutions(text)])
+        given["strategies", text] = refusal_or(lambda text=text: [str(found) for found in memory.strategies(text)])
+        given["odds", text] = refusal_or(lambda text=text: memory.odds(model=text, issue_type=text))
+        given["decisions", text] = refusal_or(lambda text=text: sorted(map(decided, memory.decisions(task_id=text))))
+        given["forget", text] = refusal_or(lambda text=text: memory.forget(text, dry_run=True))
+        given["forget by", text] = refusal_or(lambda text=text: sorted(memory.forget(author=text, dry_run=True).ids))
+        given["rollback", text] = refusal_or(
+            lambda text=text: memory.undo(memory.rollback(text, text, by=text).id, by=text).kind
+        )
+    return given
+
+
+def test_texts_come_back_and_questions_are_answered_alike(tmp_path: Path) -> None:
+    told: dict[str, dict[Any, Any]] = {}
+    for engine in ENGINES:
+        with a_location(engine, tmp_path) as location, Memory(location, "p", clock=lambda: at(0) + timedelta(days=1)) as memory:
+            before = shape(location) if engine == "postgres" else []
+            for record in RECORDS:
+                memory.add(record)
+            kept = {record.id: record for record in memory.browse()}
+            assert {key: of_no_project(record) for key, record in kept.items()} == {
+                record.id: of_no_project(record) for record in RECORDS
+            }
+            told[engine] = answers(memory)
+            assert [finding for finding in memory.doctor().findings if not finding.ok and finding.check != "durability"] == []
+            if engine == "postgres":
+                assert shape(location) == before
+    for asked, answer in told["sqlite"].items():
+        assert told["postgres"][asked] == answer, asked
+    found = [asked for asked, answer in told["postgres"].items() if asked[0] == "page" and answer and isinstance(answer, list)]
+    assert len(found) > 5 * len(QUIET), "what has such a name is found by it"
+
+
+def of_no_project(record: AnyRecord) -> str:
+    return record.altered(metadata=record.metadata.altered(project_id="")).to_json()
+
+
+def shape(url: str) -> list[Any]:
+    """Everything that a statement could have changed but rows."""
+    with psycopg.connect(url) as connection:
+        return [
+            connection.execute(sql.encode()).fetchall()
+            for sql in (
+                "SELECT c.relname, c.relkind, c.relacl::text, c.relrowsecurity FROM pg_class c JOIN pg_namespace n "
+                "ON n.oid = c.relnamespace WHERE n.nspname IN ('hardwon', 'public') ORDER BY 1",
+                "SELECT p::text FROM pg_policies p ORDER BY 1",
+                "SELECT proname FROM pg_proc WHERE pronamespace = 'hardwon'::regnamespace ORDER BY 1",
+                "SELECT * FROM hardwon.granted ORDER BY 1",
+                "SELECT version FROM hardwon.migrated",
+            )
+        ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tokens_and_embedders_have_any_name(engine: str, tmp_path: Path) -> None:
+    with a_location(engine, tmp_path) as location, Memory(location, "p") as memory:
+        for text in QUIET:
+            made = memory.tokens.create(text, "write", [text])
+            caller = memory.tokens.caller(made.secret)
+            assert caller is not None
+            assert [token.name for token in memory.tokens.revoke(text)] == [text]
+            assert memory.tokens.caller(text) is None
+            with memory._store.write("p") as writer:
+                writer.set_embedder("p", text, 2)
+                writer.set_state("p", text, 7)
+                assert (writer.embedder("p"), writer.state("p", text)) == ((text, 2), 7)
+        assert [token.name for token in memory.tokens.all()] == list(QUIET)
+
+
+class TestProjects:
+    """Roles are named after projects."""
+
+    def test_of_any_name_are_kept_apart(self, database: str) -> None:
+        long = "x" * limits.PROJECT_BYTES_MAX
+        alike = ["My Project", "my-project", "my_project", "MY PROJECT", "my project "]
+        names = [*QUIET, long, long[:-1], "ünïcödé", "项目", "😀", "_", *alike]
+        link = Link(database)
+        setup.initialise(link, [*names, "p"])
+        setup.initialise(link, names)
+        assert set(setup.describe(link).projects) >= set(names)
+        with psycopg.connect(database) as connection:
+            roles = connection.execute("SELECT role, project_id, level FROM hardwon.granted").fetchall()
+        assert len({role for role, _, _ in roles}) == len(roles)
+        assert {project: sum(other == project for _, other, _ in roles) for project in names} == dict.fromkeys(
+            names, len(ACCESS)
+        )
+        for name in names:
+            with Memory(database, name) as memory:
+                memory.record_fact(f"only in {name}", "observation")
+                memory.record_episode(name, 1.0, successes=[name], author=name)
+        for name in names:
+            with Memory(database, name) as memory:
+                assert [record.content for record in memory.browse(kind="fact")] == [f"only in {name}"]  # type: ignore[union-attr]
+                assert [hit.record.metadata.project_id for hit in memory.recall("only")] == [name]
+                memory.rebuild()
+                assert [each for each in memory.doctor().findings if not each.ok and each.check != "durability"] == []
+        with Memory(database, "p") as memory:
+            assert memory.stats().records == 0
+            assert set(memory.projects()) >= set(names)
+        link.close()
+
+    def test_of_no_name_are_refused(self) -> None:
+        with a_database() as url:
+            link = Link(url)
+            for name in ("", " ", "a\0b", "a\nb", "x" * (limits.PROJECT_BYTES_MAX + 1), "é" * limits.PROJECT_BYTES_MAX):
+                with pytest.raises(InvalidInputError):
+                    setup.initialise(link, [name])
+            link.close()
+            for text in QUIET:
+                with Memory(url, text) as memory, pytest.raises(ForbiddenError, match="does not reach project"):
+                    memory.stats()
+
+    def test_are_granted_to_users_of_any_name(self) -> None:
+        with a_database() as url:
+            link = Link(url)
+            mark = secrets.token_hex(4)
+            for text in QUIET:
+                user = f"{text}{mark}"[-60:]
+                with pytest.raises(InvalidInputError, match="a user of this server"):
+                    setup.grant(link, user, "p", READER)
+                with psycopg.connect(url, autocommit=True) as connection:
+                    quoted = '"' + user.replace('"', '""') + '"'
+                    connection.execute(f"CREATE ROLE {quoted} LOGIN".encode())
+                try:
+                    setup.grant(link, user, "p", READER)
+                    assert setup.Grant(user, "p", READER) in setup.describe(link).grants
+                    place = url.replace("postgres@", f"{psycopg_user(user)}@")
+                    with Memory(place, "p") as memory:
+                        assert memory.stats().records == 0
+                        with pytest.raises(ForbiddenError):
+                            memory.record_fact("x", "error")
+                    setup.revoke(link, user, "p")
+                    assert user not in {grant.user for grant in setup.describe(link).grants}
+                finally:
+                    postgres_server.server().run(f"DROP ROLE {quoted}")
+            link.close()
+
+
+def psycopg_user(name: str) -> str:
+    from urllib.parse import quote
+
+    return quote(name, safe="")
+
+
+def test_only_parameters_are_translated() -> None:
+    assert in_postgres("SELECT ?2, ?1, ? FROM x WHERE y = '?1 ''? $1' AND \"a?\" = ?3 -- ?4\n AND ?") == (
+        "SELECT $2, $1, $3 FROM x WHERE y = '?1 ''? $1' AND \"a?\" = $3 -- ?4\n AND $4"
+    )

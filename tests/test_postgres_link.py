@@ -1,0 +1,760 @@
+"""The way to a PostgreSQL server, on real ones: roles, transactions, and what is certain when a server or a connection dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+import trustme
+
+import postgres_server
+from hardwon import limits
+from hardwon.errors import (
+    BusyError,
+    ClosedError,
+    DamagedError,
+    ForbiddenError,
+    FullError,
+    HardwonError,
+    InterruptedWriteError,
+    InvalidInputError,
+    PlaceError,
+    StorageError,
+    UnknownOutcomeError,
+    UnreachableError,
+)
+from hardwon.store.postgres.link import Link, PostgresSession, in_postgres
+from postgres_proxy import Proxy
+from postgres_server import Server
+
+LOCK = 4711
+SECRET = "Gr8heim#/@nis"
+ENCODED = "Gr8heim%23%2F%40nis"
+
+
+@pytest.fixture
+def link(database: str) -> Iterator[Link]:
+    """To a database with one table."""
+    link = Link(database)
+    with link.writing(None, LOCK, True) as session:
+        session.run("CREATE SCHEMA hardwon")
+        session.run("CREATE TABLE note (id bigint PRIMARY KEY, text text NOT NULL DEFAULT '')")
+    yield link
+    link.close()
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """One that may be killed."""
+    server = Server()
+    server.run("CREATE SCHEMA hardwon; CREATE TABLE hardwon.note (id bigint PRIMARY KEY, text text NOT NULL DEFAULT '')")
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def guarded_server() -> Iterator[Server]:
+    """One that asks ann for her password."""
+    server = Server(password=True, careful=False)
+    server.run(f"CREATE ROLE ann LOGIN PASSWORD '{SECRET}'")
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "POSTGRES_RETRY_S", 0.4)
+    monkeypatch.setattr(limits, "POSTGRES_CONNECT_S", 2)
+
+
+def name_of(url: str) -> str:
+    return str(psycopg.conninfo.conninfo_to_dict(url)["dbname"])
+
+
+def socket_of(server: Server) -> Path:
+    return server.folder / f".s.PGSQL.{server.port}"
+
+
+def insert(link: Link, *ids: int) -> None:
+    with link.writing(None, LOCK, True) as session:
+        session.run_many("INSERT INTO note (id) VALUES (?)", [(each,) for each in ids])
+
+
+def ids(link: Link) -> list[int]:
+    with link.reading(None) as session:
+        return [row[0] for row in session.select("SELECT id FROM note ORDER BY id")]
+
+
+@contextmanager
+def later(seconds: float, work: Callable[[], object]) -> Iterator[None]:
+    """Does something meanwhile, and waits for it to end."""
+    timer = threading.Timer(seconds, work)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.join()
+
+
+# --- addresses --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (f"postgresql://ann:{ENCODED}@db.example:5433/team", "postgresql://ann@db.example:5433/team"),
+        (
+            f"postgres://ann@db.example/team?password={ENCODED}&sslmode=require",
+            "postgres://ann@db.example/team?sslmode=require",
+        ),
+        (f"postgresql://db/team?sslpassword={ENCODED}&user=a%40b", "postgresql://db/team?user=a%40b"),
+        (f"postgresql://ann:{ENCODED}@one:1,two:2/team", "postgresql://ann@one:1,two:2/team"),
+        (f"postgresql://ann:{ENCODED}@one,two:2/team", "postgresql://ann@one,two:2/team"),
+        (f"postgresql://:{ENCODED}@[::1]:5432/team", "postgresql://[::1]:5432/team"),
+        ("postgresql:///team?host=/run/postgresql&port=5433", "postgresql:///team?host=/run/postgresql&port=5433"),
+        ("postgresql://?service=shared", "postgresql://?service=shared"),
+        ("postgresql://", "postgresql://"),
+    ],
+)
+def test_people_see_where_it_is_without_the_password(url: str, shown: str) -> None:
+    link = Link(url)
+    assert link.location == shown
+    for text in (link.location, repr(link._address)):
+        assert SECRET not in text
+        assert ENCODED not in text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "brain.db",
+        f"mysql://ann:{SECRET}@db/team",
+        f"ann:{SECRET}@db/team",
+        f"postgresql://ann:{SECRET}@db/team",
+        f"postgresql://ann:x{SECRET}@db:5432/team?sslmode=require",
+        "postgresql://ann:Gr8heim/nis@db/team",
+        "postgresql://ann:Gr8heim@nis@db/team",
+        "postgresql://ann:Gr8heim nis@db/team",
+        "postgresql://ann:Gr8heim%zznis@db/team",
+        "postgresql://ann:Gr8heim://@nis@db/team",
+        "postgresql://ann:Gr8heim",
+        "postgresql://db/team?password=Gr8heim&unheard_of=1",
+        "postgresql://db/team?p%61ssword=Gr8heim&unheard_of=1",
+        "postgresql://db/te\0am",
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_showing_a_password(url: str) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        Link(url)
+    assert refused.value.field == "location"
+    everything = "".join(traceback.format_exception(refused.value)) + repr(refused.value.value)
+    assert "Gr8heim" not in everything
+    assert "nis" not in everything.replace("psycopg", "")
+
+
+def test_no_message_tells_the_password(impatient: None, guarded_server: Server) -> None:
+    server = guarded_server
+    right = server.tcp_url_of("postgres", "ann", ENCODED)
+    with Link(right).reading(None) as session:
+        assert session.first("SELECT current_user") == ("ann",)
+    refused_port = postgres_server._free_port()
+    for url, kind in {
+        server.tcp_url_of("postgres", "ann", ENCODED + "x"): PlaceError,
+        server.tcp_url_of("postgres", "bob", ENCODED): PlaceError,
+        server.tcp_url_of("elsewhere", "ann", ENCODED): PlaceError,
+        server.tcp_url_of("postgres", "ann", ENCODED, refused_port): UnreachableError,
+        f"postgresql://ann:{ENCODED}@nowhere.invalid/postgres": UnreachableError,
+        f"{right}?sslmode=require": PlaceError,
+        f"{right}?sslmode=nonsense": PlaceError,
+        f"{right}?service=nobody": PlaceError,
+    }.items():
+        with pytest.raises(HardwonError) as failed, Link(url).reading(None):
+            pass
+        assert type(failed.value) is kind, failed.value
+        everything = "".join(traceback.format_exception(failed.value)) + repr(failed.value)
+        assert SECRET not in everything
+        assert ENCODED not in everything
+        assert Link(url).location in str(failed.value)
+    with pytest.raises(HardwonError) as failed, Link(right).writing(None, LOCK, True) as session:
+        session.run(f"CREATE ROLE eve PASSWORD '{SECRET}' NONSENSE")
+    assert SECRET not in "".join(traceback.format_exception(failed.value))
+
+
+def test_what_the_url_says_stands_above_our_own_words(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = "SELECT application_name FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+    with Link(database).reading(None) as session:
+        assert session.first(asked) == ("hardwon",)
+    with Link(f"{database}&application_name=mine&connect_timeout=3").reading(None) as session:
+        assert session.first(asked) == ("mine",)
+    monkeypatch.setenv("PGAPPNAME", "theirs")
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "7")
+    link = Link(database)
+    assert "connect_timeout" not in link._address.defaults
+    with link.reading(None) as session:
+        assert session.first(asked) == ("theirs",)
+
+
+def test_a_service_and_a_password_file_are_honoured(
+    guarded_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = guarded_server.port
+    passwords = tmp_path / "passwords"
+    passwords.write_text(f"127.0.0.1:{port}:*:ann:{SECRET}\n")
+    passwords.chmod(0o600)
+    services = tmp_path / "services"
+    services.write_text(f"[shared]\nhost=127.0.0.1\nport={port}\nuser=ann\ndbname=postgres\nconnect_timeout=4\n")
+    monkeypatch.setenv("PGSERVICEFILE", str(services))
+    with Link(f"postgresql://?service=shared&passfile={passwords}").reading(None) as session:
+        assert session.first("SELECT current_user") == ("ann",)
+
+
+def test_the_second_host_is_tried_where_the_first_is_away(database: str) -> None:
+    server = postgres_server.server()
+    with Proxy(socket_of(server)) as proxy:
+        away = postgres_server._free_port()
+        url = (
+            f"postgresql://postgres@127.0.0.1:{away},127.0.0.1:{proxy.port}/{name_of(database)}?target_session_attrs=read-write"
+        )
+        link = Link(url)
+        with link.reading(None) as session:
+            assert session.first("SELECT current_database()") == (name_of(database),)
+        link.close()
+
+
+def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> None:
+    ours, others = trustme.CA(), trustme.CA()
+    ours.cert_pem.write_to_path(str(tmp_path / "ours.pem"))
+    others.cert_pem.write_to_path(str(tmp_path / "others.pem"))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ours.issue_cert("localhost").configure_cert(tls)
+    with Proxy(socket_of(postgres_server.server()), tls=tls) as proxy:
+        url = f"postgresql://postgres@localhost:{proxy.port}/{name_of(database)}?hostaddr=127.0.0.1&sslmode=verify-full"
+        link = Link(f"{url}&sslrootcert={tmp_path}/ours.pem")
+        with link.reading(None) as session:
+            assert session._connection.pgconn.ssl_in_use
+            assert session.first("SELECT 1") == (1,)
+        link.close()
+        elsewhere = url.replace("localhost", "127.0.0.1")
+        for refused in (f"{url}&sslrootcert={tmp_path}/others.pem", f"{elsewhere}&sslrootcert={tmp_path}/ours.pem"):
+            with pytest.raises(PlaceError, match="certificate"), Link(refused).reading(None):
+                pass
+    with Proxy(socket_of(postgres_server.server())) as plain:
+        url = f"postgresql://postgres@localhost:{plain.port}/{name_of(database)}?hostaddr=127.0.0.1&sslmode=require"
+        with pytest.raises(PlaceError, match="does not support SSL"), Link(url).reading(None):
+            pass
+
+
+def test_a_missing_driver_says_what_to_install() -> None:
+    code = "import sys; sys.modules['psycopg'] = None\nimport hardwon.store.postgres.link"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingExtraError" in done.stderr
+    assert "pip install 'hardwon[postgres]'" in done.stderr
+
+
+# --- statements -------------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_numbered_as_sqlite_numbers_them() -> None:
+    assert in_postgres("SELECT ?, ?2, ?1, ? -- ?\n, '?''?', \"?\" , ?") == "SELECT $1, $2, $1, $3 -- ?\n, '?''?', \"?\" , $4"
+
+
+def test_the_session_is_set_up(database: str) -> None:
+    with Link(database, busy_timeout_ms=1234).reading(None) as session:
+        shown = {
+            name: (session.first(f"SHOW {name}") or ("",))[0]
+            for name in ("search_path", "lock_timeout", "client_encoding", "jit", "statement_timeout")
+        }
+        assert shown == {
+            "search_path": "hardwon, pg_catalog, pg_temp",
+            "lock_timeout": "1234ms",
+            "client_encoding": "UTF8",
+            "jit": "off",
+            "statement_timeout": "30min",
+        }
+        assert session.first("SHOW idle_in_transaction_session_timeout") == ("5min",)
+
+
+def test_rows_come_back_as_plain_values(link: Link) -> None:
+    insert(link, 1, 2**62)
+    with link.writing(None, LOCK, True) as session:
+        total = session.first("SELECT sum(id), sum(id) / 4.0, count(*) FROM note")
+        assert total == (2**62 + 1, (2**62 + 1) / 4, 2)
+        assert [type(each) for each in total or ()] == [int, float, int]
+        assert session.run("UPDATE note SET text = ?1 || ?1 || '?' WHERE id = ?2", ["ü", 1]) == 1
+        assert session.run("DELETE FROM note WHERE id = 3") == 0
+        assert session.run("CREATE TABLE other (id int)") == 0
+        assert session.first("SELECT text FROM note WHERE id = ANY (?)", [[1, 5]]) == ("üü?",)
+        assert session.first("SELECT 1 FROM note WHERE id = 5") is None
+
+
+def test_a_stream_goes_in_steps_and_lets_others_in_between(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "POSTGRES_STREAM_ROWS", 3)
+    insert(link, *range(10))
+    with link.snapshot(None) as session:
+        seen = []
+        for (each,) in session.stream("SELECT id FROM note WHERE id >= ?1 ORDER BY id", [2]):
+            assert next(session.stream("SELECT id FROM note ORDER BY id")) == (0,)
+            if each == 4:
+                insert(link, 20)
+            seen.append(each)
+        assert seen == list(range(2, 10))
+        assert session.select("SELECT name FROM pg_cursors WHERE name = 'stream_1'") == []
+    assert ids(link) == [*range(10), 20]
+
+
+# --- transactions -----------------------------------------------------------------------------------------------
+
+
+def test_reads_cannot_write_and_snapshots_stand_still(link: Link) -> None:
+    for opened in (link.reading, link.snapshot):
+        with pytest.raises(StorageError, match="read-only"), opened(None) as session:
+            session.run("INSERT INTO note (id) VALUES (1)")
+    with link.reading(None) as moving, link.snapshot(None) as still:
+        assert moving.select("SELECT id FROM note") == still.select("SELECT id FROM note") == []
+        insert(link, 1)
+        assert moving.select("SELECT id FROM note") == [(1,)]
+        assert still.select("SELECT id FROM note") == []
+
+
+def test_a_transaction_acts_in_the_name_of_a_role(link: Link, database: str) -> None:
+    role = f'Team "{name_of(database)}"'
+    quoted = role.replace('"', '""')
+    server = postgres_server.server()
+    server.run(f'CREATE ROLE "{quoted}"; CREATE ROLE "user of {name_of(database)}" LOGIN')
+    server.run(f'GRANT USAGE ON SCHEMA hardwon TO "{quoted}"; GRANT SELECT ON hardwon.note TO "{quoted}"', name_of(database))
+    asked = "SELECT current_user, session_user"
+    with link.reading(role) as session:
+        assert session.first(asked) == (role, "postgres")
+        session.become(None)
+        assert session.first(asked) == ("postgres", "postgres")
+        session.become(role)
+        assert session.first(asked) == (role, "postgres")
+    with link.reading(None) as session:
+        assert session.first(asked) == ("postgres", "postgres")
+    with (
+        pytest.raises(ForbiddenError, match="user postgres .*hardwon postgres grant"),
+        link.writing(role, LOCK, True) as session,
+    ):
+        session.run("INSERT INTO note (id) VALUES (1)")
+    with pytest.raises(ForbiddenError, match="nobody knows"), link.reading("nobody knows"):
+        pass
+    stranger = Link(database.replace("postgres@", f"user%20of%20{name_of(database)}@"))
+    with pytest.raises(ForbiddenError, match=f"user of {name_of(database)}"), stranger.reading(role):
+        pass
+    with pytest.raises(ForbiddenError, match="hardwon postgres grant"), stranger.reading(None) as session:
+        session.select("SELECT id FROM hardwon.note")
+    link.close()
+    stranger.close()
+    postgres_server.drop(database)
+    server.run(f'DROP ROLE "{quoted}"; DROP ROLE "user of {name_of(database)}"')
+
+
+def test_those_who_append_write_together_and_one_who_is_alone_waits(link: Link, database: str) -> None:
+    hasty = Link(database, busy_timeout_ms=100)
+    with link.writing(None, LOCK, False) as one, link.writing(None, LOCK, False) as other:
+        one.run("INSERT INTO note (id) VALUES (1)")
+        other.run("INSERT INTO note (id) VALUES (2)")
+        with pytest.raises(BusyError, match="try again"), hasty.writing(None, LOCK, True):
+            pass
+        with hasty.writing(None, LOCK + 1, True) as elsewhere:
+            elsewhere.run("INSERT INTO note (id) VALUES (3)")
+    with link.writing(None, LOCK, True):
+        for alone in (True, False):
+            with pytest.raises(BusyError), hasty.writing(None, LOCK, alone):
+                pass
+    with hasty.writing(None, LOCK, True) as session:
+        assert session.select("SELECT id FROM note ORDER BY id") == [(1,), (2,), (3,)]
+    hasty.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "says"),
+    [
+        ("55P03", BusyError, "try again"),
+        ("40P01", BusyError, "try again"),
+        ("40001", BusyError, "try again"),
+        ("53100", FullError, "free some space"),
+        ("53200", FullError, "free some space"),
+        ("42501", ForbiddenError, "hardwon postgres grant"),
+        ("42P01", PlaceError, "hardwon postgres init"),
+        ("3F000", PlaceError, "hardwon postgres init"),
+        ("XX001", DamagedError, "restore a backup"),
+        ("57014", StorageError, "POSTGRES_STATEMENT_S"),
+        ("22000", StorageError, "run doctor"),
+        ("08006", InterruptedWriteError, "do it again"),
+    ],
+)
+def test_every_error_of_the_server_is_one_of_ours(link: Link, code: str, kind: type[HardwonError], says: str) -> None:
+    with pytest.raises(HardwonError, match=says) as failed, link.writing(None, LOCK, True) as session:
+        session.run("INSERT INTO note (id) VALUES (1)")
+        session.run(f"DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '{code}'; END $$")
+    assert type(failed.value) is kind
+    assert "because" in str(failed.value)
+    assert link.location in str(failed.value)
+    assert isinstance(failed.value.__cause__, psycopg.Error)
+    assert ids(link) == []
+
+
+def test_a_statement_has_its_time(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "POSTGRES_STATEMENT_S", 0.2)
+    with pytest.raises(StorageError, match="more than 0.2 seconds"), Link(database).reading(None) as session:
+        session.run("SELECT pg_sleep(20)")
+
+
+def test_a_transaction_that_is_left_alone_ends(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "POSTGRES_IDLE_S", 0.2)
+    with pytest.raises(InterruptedWriteError), Link(database).writing(None, LOCK, True) as session:
+        time.sleep(0.6)
+        session.run("SELECT 1")
+
+
+def test_an_error_that_was_passed_over_is_not_taken_for_success(link: Link) -> None:
+    with pytest.raises(StorageError, match="nothing was kept"), link.writing(None, LOCK, True) as session:
+        session.run("INSERT INTO note (id) VALUES (1)")
+        with pytest.raises(StorageError):
+            session.run("INSERT INTO note (id) VALUES (1)")
+    assert ids(link) == []
+
+
+def test_what_was_done_outside_is_undone_where_nothing_is_kept(link: Link) -> None:
+    done: list[str] = []
+    with link.writing(None, LOCK, True) as session:
+        session.undos.append(lambda: done.append("undone"))
+        session.finish = lambda: done.append("finished")
+    assert done == ["finished"]
+    with pytest.raises(KeyError), link.writing(None, LOCK, True) as session:
+        session.undos.append(lambda: done.append("undone"))
+        session.finish = lambda: done.append("finished")
+        raise KeyError
+    assert done == ["finished", "undone"]
+    with pytest.raises(IndexError), link.writing(None, LOCK, True) as session:
+        session.undos.append(lambda: done.append("undone"))
+        session.finish = [].pop
+    assert done == ["finished", "undone", "undone"]
+    with link.writing(None, LOCK, True) as session:
+        assert session.undos == []
+        assert session.finish is None
+
+
+def test_many_threads_share_few_connections(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "POSTGRES_CONNECTIONS_MAX", 3)
+    link = Link(database)
+
+    def work(_: int) -> int:
+        with link.reading(None) as session:
+            session.run("SELECT pg_sleep(0.01)")
+            return session.backend
+
+    with ThreadPoolExecutor(12) as threads:
+        backends = set(threads.map(work, range(60)))
+    assert len(backends) == 3
+    link.close()
+    assert link.is_empty
+    with pytest.raises(ClosedError), link.reading(None):
+        pass
+
+
+# --- when the server is gone ------------------------------------------------------------------------------------
+
+
+def test_a_connection_that_died_meanwhile_is_replaced(link: Link) -> None:
+    with link.reading(None) as one, link.reading(None) as other:
+        backends = [one.backend, other.backend]
+    for backend in backends:
+        postgres_server.server().run(f"SELECT pg_terminate_backend({backend}, 10000)")
+    insert(link, 1)
+    assert ids(link) == [1]
+    with link.reading(None) as session:
+        assert session.backend not in backends
+
+
+def test_a_server_that_comes_back_is_found_again(own_server: Server) -> None:
+    link = Link(own_server.url)
+    insert(link, 1)
+    own_server.kill()
+    with later(0.5, own_server.start):
+        insert(link, 2)
+    own_server.stop()
+    with later(0.5, own_server.start):
+        assert ids(link) == [1, 2]
+    with link.reading(None) as session:
+        backend = session.backend
+    own_server.kill_backend(backend)
+    insert(link, 3)
+    assert ids(link) == [1, 2, 3]
+    link.close()
+
+
+def test_what_is_certain_when_the_connection_is_lost_in_the_middle(own_server: Server) -> None:
+    link = Link(own_server.url)
+    undone: list[int] = []
+    with pytest.raises(UnreachableError, match="try again") as lost, link.reading(None) as session:
+        own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
+        session.select("SELECT id FROM note")
+    assert type(lost.value) is UnreachableError
+    with pytest.raises(InterruptedWriteError, match="nothing was kept"), link.writing(None, LOCK, True) as session:
+        session.undos.append(lambda: undone.append(1))
+        session.run("INSERT INTO note (id) VALUES (1)")
+        own_server.run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
+        session.run("INSERT INTO note (id) VALUES (2)")
+    with pytest.raises(InterruptedWriteError, match="nothing was kept"), link.writing(None, LOCK, True) as session:
+        session.run("INSERT INTO note (id) VALUES (3)")
+        own_server.kill_backend(session.backend)
+        session.run_many("INSERT INTO note (id) VALUES (?)", [(4,), (5,)])
+    with pytest.raises(InterruptedWriteError, match="nothing was kept"), link.writing(None, LOCK, True) as session:
+        session.run("INSERT INTO note (id) VALUES (6)")
+        own_server.kill()
+        own_server.start()
+    assert ids(link) == []
+    assert undone == [1]
+    link.close()
+
+
+def test_a_server_that_stays_away_is_given_up_in_time(own_server: Server, impatient: None) -> None:
+    link = Link(own_server.url)
+    insert(link, 1)
+    own_server.kill()
+    for opened in (link.reading(None), link.snapshot(None), link.writing(None, LOCK, True)):
+        began = time.monotonic()
+        with pytest.raises(UnreachableError, match=r"tried for 0\.\d seconds; nothing was changed. Check that") as away, opened:
+            pass
+        assert 0.3 < time.monotonic() - began < 5
+        assert link.location in str(away.value)
+    own_server.start()
+    assert ids(link) == [1]
+    link.close()
+
+
+def test_a_write_waits_for_the_server_that_takes_over(own_server: Server) -> None:
+    link = Link(own_server.url)
+    own_server.stop()
+    (own_server.folder / "data/standby.signal").touch()
+    own_server.start()
+    assert ids(link) == []
+    with link.reading(None) as session:
+        assert session.outcome("3") == ""
+    with later(0.5, lambda: own_server.run("SELECT pg_promote()")):
+        insert(link, 1)
+    assert ids(link) == [1]
+    link.close()
+
+
+def test_a_server_without_a_free_place_is_tried_again(database: str) -> None:
+    user = f"only one {name_of(database)}"
+    postgres_server.server().run(f'CREATE ROLE "{user}" LOGIN CONNECTION LIMIT 1')
+    url = database.replace("postgres@", f"{user.replace(' ', '%20')}@")
+    first, second = Link(url), Link(url)
+    with first.reading(None):
+        pass
+    with later(0.4, first.close), second.reading(None) as session:
+        assert session.first("SELECT 1") == (1,)
+    second.close()
+    postgres_server.server().run(f'DROP ROLE "{user}"')
+
+
+# --- a COMMIT without an answer ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def cutting(database: str, cut: str, *, stays_cut: bool = False) -> Iterator[tuple[Link, Proxy]]:
+    with Proxy(socket_of(postgres_server.server()), stays_cut=stays_cut) as proxy:
+        link = Link(f"postgresql://postgres@127.0.0.1:{proxy.port}/{name_of(database)}")
+        insert(link, 0)
+        proxy.cut = cut
+        yield link, proxy
+        assert proxy.cuts == 1
+        link.close()
+
+
+def keep_one(session: PostgresSession, number: int, undone: list[int]) -> None:
+    session.undos.append(lambda: undone.append(number))
+    session.run("INSERT INTO note (id) VALUES (?)", [number])
+    session.witness = "SELECT 1 FROM note WHERE id = ?1", [number]
+
+
+@pytest.mark.parametrize("has_witness", [True, False])
+def test_a_write_that_was_kept_without_an_answer_is_kept(link: Link, database: str, has_witness: bool) -> None:
+    undone: list[int] = []
+    with cutting(database, "after") as (cut, _), cut.writing(None, LOCK, True) as session:
+        keep_one(session, 1, undone)
+        if not has_witness:
+            session.witness = None
+    assert ids(link) == [0, 1]
+    assert undone == []
+
+
+@pytest.mark.parametrize("has_witness", [True, False])
+def test_a_write_that_never_arrived_is_known_not_to_be_kept(link: Link, database: str, has_witness: bool) -> None:
+    undone: list[int] = []
+    with cutting(database, "before") as (cut, _):
+        with pytest.raises(InterruptedWriteError), cut.writing(None, LOCK, True) as session:
+            keep_one(session, 1, undone)
+            if not has_witness:
+                session.witness = None
+        assert ids(cut) == [0]
+    assert undone == [1]
+
+
+@pytest.mark.parametrize(("cut", "witnessed"), [("before", 0), ("after", 2)])
+def test_two_witnesses_who_disagree_leave_the_outcome_open(link: Link, database: str, cut: str, witnessed: int) -> None:
+    undone: list[int] = []
+    unknown = pytest.raises(UnknownOutcomeError, match="another history")
+    with cutting(database, cut) as (cutter, _), unknown, cutter.writing(None, LOCK, True) as session:
+        keep_one(session, 1, undone)
+        session.witness = "SELECT 1 FROM note WHERE id = ?1", [witnessed]
+    assert undone == []
+
+
+@pytest.mark.parametrize("cut", ["before", "after"])
+def test_nobody_can_tell_where_the_server_stays_away(link: Link, database: str, cut: str, impatient: None) -> None:
+    undone: list[int] = []
+    with cutting(database, cut, stays_cut=True) as (cutter, _):
+        began = time.monotonic()
+        with (
+            pytest.raises(UnknownOutcomeError, match="look before you do it again"),
+            cutter.writing(None, LOCK, True) as session,
+        ):
+            keep_one(session, 1, undone)
+        assert time.monotonic() - began < 5
+    assert undone == []
+    assert ids(link) == ([0] if cut == "before" else [0, 1])
+
+
+def test_a_transaction_that_still_runs_is_waited_for(link: Link, database: str) -> None:
+    with link.writing(None, LOCK, True) as session:
+        asked = session.transaction
+        with link.reading(None) as other:
+            assert other.outcome(asked) == "in progress"
+        with ThreadPoolExecutor(1) as threads:
+            answer = threads.submit(link._was_kept, None, asked, None)
+            time.sleep(0.3)
+            assert not answer.done()
+            session._connection.execute("COMMIT")
+            assert answer.result(10)
+    with link.reading(None) as session:
+        assert session.outcome(asked) == "committed"
+        assert session.outcome("99999999999") == "aborted"
+
+
+# --- forks and interrupts ---------------------------------------------------------------------------------------
+
+
+def in_child(work: Callable[[], object]) -> int:
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        except BaseException:  # noqa: BLE001  # the child's edge: its parent reads the exit code
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_link_works_on_both_sides_of_a_fork(link: Link) -> None:
+    insert(link, 1)
+    assert in_child(lambda: insert(link, 2)) == 0
+    insert(link, 3)
+    assert ids(link) == [1, 2, 3]
+
+
+def test_a_fork_in_the_middle_leaves_the_parent_its_transaction(link: Link) -> None:
+    with link.writing(None, LOCK, True) as session:
+        session.run("INSERT INTO note (id) VALUES (1)")
+
+        def misuse() -> None:
+            for work in (lambda: insert(link, 2), lambda: session.run("INSERT INTO note (id) VALUES (3)"), session.commit):
+                with pytest.raises(StorageError, match="forked in the middle"):
+                    work()
+            link._pool.give_back(session)
+            session.close()
+
+        assert in_child(misuse) == 0
+        session.run("INSERT INTO note (id) VALUES (4)")
+    assert ids(link) == [1, 4]
+
+
+def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link) -> None:
+    undone: list[int] = []
+    with later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)):
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt), link.writing(None, LOCK, True) as session:
+            session.undos.append(lambda: undone.append(1))
+            session.run("INSERT INTO note (id) VALUES (1)")
+            session.run("SELECT pg_sleep(60)")
+        assert time.monotonic() - began < 10
+    assert undone == [1]
+    insert(link, 2)
+    assert ids(link) == [2]
+
+
+@pytest.mark.parametrize("is_too_late", [False, True])
+def test_an_interrupt_while_a_write_is_being_kept(link: Link, database: str, is_too_late: bool) -> None:
+    undone: list[int] = []
+    with link.writing(None, LOCK, True) as session:
+        session.run(
+            "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN PERFORM pg_sleep(1); RETURN NULL; EXCEPTION WHEN query_canceled THEN "
+            + ("RETURN NULL; END $$" if is_too_late else "RAISE; END $$")
+        )
+        session.run(
+            "CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+            "EXECUTE FUNCTION slow()"
+        )
+    interrupting = later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with interrupting, pytest.raises(KeyboardInterrupt), link.writing(None, LOCK, True) as session:
+        keep_one(session, 1, undone)
+    assert (ids(link), undone) == (([1], []) if is_too_late else ([], [1]))
+    with Link(database, busy_timeout_ms=100).writing(None, LOCK, True) as other:
+        assert other.first("SELECT 1") == (1,)
+
+
+class Interrupted(BaseException):
+    """Comes from a clock, between any two steps."""
+
+
+def test_interrupts_at_any_moment_leave_no_lock_behind(database: str, link: Link) -> None:
+    rounds, interrupted, kept = 150, 0, 0
+    session: PostgresSession | None = None
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for number in range(rounds):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0001 + number % 50 * 0.00004)
+                with link.writing(None, LOCK, True) as session:
+                    session.run("INSERT INTO note (id) VALUES (?)", [number])
+                    session.run("UPDATE note SET text = 'both' WHERE id = ?", [number])
+                kept += 1
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except Interrupted:
+                interrupted += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 10
+    session = None
+    with Link(database, busy_timeout_ms=3000).writing(None, LOCK, True) as other:
+        assert other.select("SELECT id FROM note WHERE text <> 'both'") == []
+        assert len(other.select("SELECT id FROM note")) >= kept
+    insert(link, rounds + 1)
+    assert link._pool._in_use() == []

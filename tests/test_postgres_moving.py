@@ -1,0 +1,204 @@
+"""From a file into a database and back: what arrives, what an interruption leaves, and that both answer the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import legacy_fixes
+import postgres_server
+from command_line import answered, at_once, settle
+from engines import a_database, a_location
+from hardwon import Memory, databases
+from hardwon.doors import adoption
+
+MANY = 3_000
+LONG_AGO = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with a_database() as made:
+        yield made
+
+
+def everything(location: str) -> None:
+    """Records of every kind in every state: decided, forgotten, cleaned up, compressed, compacted, adopted."""
+    with Memory(location, clock=lambda: LONG_AGO) as memory:
+        for number in range(24):
+            issue = {"model": f"m{number % 3}", "issue_type": "TIMEOUT", "description": f"slow {number}"}
+            memory.record_fix(issue, True, number % 2 == 0, fix_commands=[f"raise it to {number % 4}"], analysis="it waits")
+    with Memory(location, clock=lambda: LONG_AGO + timedelta(days=100)) as memory:
+        memory.cleanup(30, dry_run=False)
+        memory.compact()
+        for number in range(24):
+            issue = {"model": f"m{number % 3}", "issue_type": "OOM", "description": f"large {number}"}
+            memory.record_fix(issue, True, number % 2 == 0, fix_commands=[f"halve it {number % 4} times"])
+    with Memory(location) as memory:
+        memory.cleanup(30, dry_run=False)
+        memory.compress(30, dry_run=False)
+        failed = memory.remember("upload failed", "failure", tool="unknown", tags=["x"], author="a")
+        memory.remember("upload works in parts", "learning", insight_type="fact", author="b", recalled=[failed.id])
+        facts = [memory.record_fact(f"Port {number} is open.", "observation", author="c") for number in range(8)]
+        memory.verify(facts[0].id, "compiler")
+        memory.publish(facts[0].id, "everybody needs it")
+        memory.verify(facts[1].id, "compiler")
+        memory.archive(facts[2].id, "it was shut")
+        memory.supersede(facts[3].id, facts[4].id, "it moved")
+        memory.credit([facts[5].id, failed.id], True, "d")
+        memory.credit([facts[6].id], False, "d")
+        memory.forget(facts[7].id)
+        for score in (0.2, 0.9, 0.95):
+            memory.record_episode("t", score, mistakes=["forgot zones"], successes=["looked first"], recalled=[failed.id])
+        memory.record_trajectory("t", [{"action": "a", "observation": "Error: x", "reward": 0.1}], 0.9)
+        memory.consolidate()
+        memory.rollback("b", reason="it made things up")
+        undone = memory.rollback("c", reason="by mistake")
+        memory.undo(undone.id)
+        Path("old").mkdir(exist_ok=True)
+        if not Path("old/ai_memory.db").exists():
+            legacy_fixes.make(Path("old/ai_memory.db"), [{}, {"issue_type": "GPU"}])
+        adoption.adopt("old/ai_memory.db", memory)
+
+
+def known(location: str) -> dict[str, Any]:
+    """Everything that is kept and answered, but for where."""
+    with Memory(location, staleness=False) as memory:
+        store = memory._store
+        findings = memory.doctor().findings
+        assert [each for each in findings if not each.ok and each.check != "durability"] == []
+        stats = memory.stats()
+        issue = {"model": "m1", "issue_type": "OOM", "description": "large"}
+        return {
+            "rows": [row for row, _ in store.rows(memory.project)],
+            "events": list(store.events(memory.project)),
+            "untrue": store.untrue_tallies(memory.project),
+            "records": (stats.records, stats.total),
+            "recalled": [(hit.record, round(hit.score, 6)) for hit in memory.recall("upload port open halve", 20)],
+            "context": memory.context("upload failed", task_id="t", issue=issue).ids,
+            "rules": memory.rules(),
+            "strategies": memory.strategies("OOM"),
+            "similar": memory.similar_issues(issue),
+            "patterns": memory.patterns(),
+            "totals": memory.fix_totals(),
+            "decisions": memory.decisions(),
+            "fixes": [memory.get(fix.id) for fix in memory.browse(kind="fix")],
+        }
+
+
+def test_a_file_goes_into_a_database_and_back_unchanged(url: str) -> None:
+    everything("brain.db")
+    with Memory(url) as there:
+        first = there.merge("brain.db")
+        assert (first.conflicting, first.forgotten) == ([], 0)
+        again = there.merge("brain.db")
+        assert (again.added, again.events, again.erased) == (0, 0, 0)
+    here = known("brain.db")
+    assert here["untrue"] == 0
+    with Memory("back.db") as back:
+        assert back.merge(url).added == first.added
+    for name, value in known(url).items():
+        assert value == known("back.db")[name], name
+    # What was decided about the file alone, as a cleanup is, stays with it; what it took out of the history arrives whole.
+    assert {row.id for row in here["rows"]} >= {row.id for row in known(url)["rows"]}
+    for name in ("totals", "patterns", "strategies", "rules"):
+        assert known(url)[name] == here[name], name
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_what_either_side_forgot_is_gone_on_both(engine: str, tmp_path: Path) -> None:
+    other = {"sqlite": "postgres", "postgres": "sqlite"}[engine]
+    with a_location(engine, tmp_path) as here, a_location(other, tmp_path) as there, Memory(here) as mine, Memory(there) as its:
+        facts = [mine.record_fact(f"Port {number} is open.", "observation") for number in range(4)]
+        its.merge(mine)
+        mine.forget(facts[0].id)
+        its.forget(facts[1].id)
+        its.archive(facts[2].id, "it was shut")
+        done = its.merge(mine)
+        assert (done.erased, done.forgotten) == (1, 1)
+        done = mine.merge(its)
+        assert (done.erased, done.forgotten) == (1, 0)
+        assert [record.id for record in mine.browse(kind="fact")] == [record.id for record in its.browse(kind="fact")]
+        for memory in (mine, its):
+            statuses = {
+                record.id: record.metadata.validation.status for record in memory.browse(kind="fact", status="archived")
+            }
+            assert list(statuses) == [facts[2].id]
+
+
+def many(location: str) -> None:
+    chance = random.Random(1)
+    with Memory(location) as memory:
+        ids: list[str] = []
+        for start in range(0, MANY // 2, 500):
+            facts = [{"content": f"Host {chance.random()} listens on {start + n}.", "fact_type": "error"} for n in range(500)]
+            ids += [record.id for record in memory.record_many("fact", facts)]
+            tries = [{"task_id": f"t{n % 9}", "score": chance.random(), "mistakes": [f"forgot {n % 30}"]} for n in range(500)]
+            memory.record_many("episode", tries)
+        memory.credit(ids[::3], True, "somebody")
+        for record_id in ids[:60]:
+            memory.verify(record_id, "compiler")
+        memory.forget(ids[-20:])
+
+
+def records_in(location: str) -> int:
+    with Memory(location) as memory:
+        return memory.stats().total
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_path: Path) -> None:
+    """`engine` is that of the memory that is merged into."""
+    other = {"sqlite": "postgres", "postgres": "sqlite"}[engine]
+    with a_location(engine, tmp_path) as target, a_location(other, tmp_path) as source:
+        many(source)
+        with Memory(target) as made:  # so that it can be looked at from the beginning
+            assert made.stats().total == 0
+        command = [sys.executable, "-m", "hardwon.serve.cli", "--memory", target, "merge", source]
+        running = subprocess.Popen(command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ends = time.monotonic() + 120
+        while not records_in(target):
+            assert running.poll() is None
+            assert time.monotonic() < ends
+        running.send_signal(signal.SIGKILL)
+        running.wait(60)
+        assert 0 < records_in(target) < records_in(source)
+        answered("--memory", target, "merge", source)
+        assert known(target) == known(source)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_merge_checks_both_where_asked() -> None:
+    server = postgres_server.Server()  # one that waits for the disk: doctor looks
+    try:
+        databases.initialise(server.url)
+        everything("brain.db")
+        done = answered("--memory", server.url, "merge", "brain.db", "--check")
+        assert done["not_well"] == []
+        assert done["other"] == str(Path("brain.db").absolute())
+        back = at_once("--memory", "back.db", "merge", server.url, "--check")
+        assert (back.exit_code, back.stderr) == (0, "")
+        assert back.stdout.endswith("both memories are well\n")
+        server.run("UPDATE hardwon.tally SET total = total + 1 WHERE scope = 'works'")
+        wrong = at_once("--memory", "back.db", "merge", server.url, "--check")
+        assert wrong.exit_code == 1
+        assert "the other memory is not well: knowledge" in wrong.stderr
+    finally:
+        server.remove()

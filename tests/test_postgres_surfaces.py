@@ -1,0 +1,230 @@
+"""Servers, clients and the everyday commands on a memory in PostgreSQL: what they answer is what they answer on a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import httpx2
+import psycopg
+import pytest
+from mcp import Client as McpClient
+from mcp.client.streamable_http import streamable_http_client
+
+import postgres_server
+from command_line import answered, at_once, hardwon_does, refused, settle
+from engines import a_database
+from hardwon import Client, Memory
+from hardwon.errors import ForbiddenError, HardwonError, NotAdmittedError
+from mcp_calls import over_stdio, parameters
+from serving import Process
+
+FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settle(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with a_database() as made:
+        yield made
+
+
+# --- servers ----------------------------------------------------------------------------------------------------------
+
+
+def token(url: str, name: str, *options: str) -> str:
+    done = hardwon_does("--memory", url, "tokens", "create", name, *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
+    secret, reader = token(url, "ci", "--scope", "admin"), token(url, "guest", "--project", "default")
+    server = Process(cast("Path", url))
+    try:
+        with Client(server.url, secret) as client:
+            kept = client.remember("upload failed", "failure", tool="unknown")
+            assert kept.metadata.source.author == "ci"
+            client.verify(kept.id, "compiler")
+            assert [hit.record.id for hit in client.recall("upload")] == [kept.id]
+            assert client.stats().location == "PostgreSQL"  # where it is, is nobody's business
+            assert client.doctor().findings
+            assert client.export("records.jsonl") == 1
+            assert client.projects() == ["default"]
+            with pytest.raises(HardwonError, match="pg_dump"):
+                client.backup("copy.db")
+        with Client(server.url, reader) as client:
+            assert client.recall("upload")[0].record.id == kept.id
+            with pytest.raises(ForbiddenError):
+                client.record_fact("Port 80 is open.", "observation")
+        with Client(server.url, reader, project="p") as client, pytest.raises(ForbiddenError):
+            client.stats()
+        assert asyncio.run(_recalled(server.url, secret, "upload")) == ["upload failed"]
+        assert answered("--memory", url, "tokens", "revoke", "guest", "--yes")[0]["state"] == "revoked"
+        with Client(server.url, reader) as client, pytest.raises(NotAdmittedError):
+            client.stats()  # at once, though another process revoked it
+    finally:
+        code, said = server.end()
+    assert code == 0, said
+    assert "Traceback" not in said
+
+
+async def _recalled(url: str, secret: str, query: str) -> list[str]:
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=20) as http,
+        McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+    ):
+        answer = await client.call_tool("recall", {"query": query})
+        assert not answer.is_error, answer
+        found = cast("dict[str, Any]", answer.structured_content)
+        return [hit["record"]["content"] for hit in next(iter(found.values()))]
+
+
+def test_mcp_over_stdio_on_a_database(url: str) -> None:
+    async def talk() -> None:
+        async with over_stdio(parameters(url)) as client:
+            said = {"content": "KeyError id", "outcome": "failure", "tool": "unknown"}
+            answer = await client.call_tool("remember", said)
+            assert not answer.is_error, answer
+
+    anyio.run(talk)
+    with Memory(url) as memory:
+        assert [hit.record.content for hit in memory.recall("KeyError")] == ["KeyError id"]  # type: ignore[union-attr]
+
+
+def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> None:
+    """A token's scope does not reach further than the user that the server runs as."""
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    postgres_server.server().run("CREATE ROLE runs_a_server LOGIN")
+    limited = url.replace("postgres@", "runs_a_server@")
+    for options in (("--project", "default"), ("--server",)):
+        assert at_once("postgres", "grant", url, "runs_a_server", *options).exit_code == 0
+    secret = token(limited, "ci", "--scope", "admin")
+    server = Process(cast("Path", limited))
+    try:
+        with Client(server.url, secret) as client:
+            kept = client.record_fact("Port 80 is open.", "observation")
+            with pytest.raises(ForbiddenError):
+                client.verify(kept.id, "compiler")
+            assert client.projects() == ["default"]
+    finally:
+        code, said = server.end()
+    assert code == 0, said
+    for options in (("--project", "default"), ("--server",)):
+        assert at_once("postgres", "revoke", url, "runs_a_server", *options).exit_code == 0
+    postgres_server.server().run("DROP ROLE runs_a_server", str(name))
+
+
+# --- the everyday commands --------------------------------------------------------------------------------------------
+
+WALK: tuple[tuple[str, ...], ...] = (
+    ("remember", "KeyError 'id' in login.py", *FAILURE, "--tag", "auth", "--key", "service=web"),
+    ("remember", "login works with a default", "--outcome", "learning", "--insight-type", "fact"),
+    ("record", "fact", "Uploads over 2 GB fail with HTTP 413.", "--fact-type", "error"),
+    ("record", "episode", "parse_dates", "--score", "0.9", "--success", "Read the log first"),
+    ("record", "episode", "parse_dates", "--score", "0.2", "--mistake", "Forgot time zones"),
+    ("recall", "login KeyError"),
+    ("recall", "uploads", "--kind", "fact"),
+    ("context", "login KeyError", "--task-id", "parse_dates"),
+    ("advise", "use a default"),
+    ("generate", "200", "--load", "--seed", "3"),
+    ("stats",),
+    ("browse", "--limit", "7"),
+    ("map",),
+    ("hotspots",),
+    ("reflect",),
+    ("solutions",),
+    ("scores", "parse_dates"),
+    ("consolidate",),
+    ("rules",),
+    ("decisions",),
+    ("rollback", "somebody", "--reason", "it made things up"),
+    ("rebuild",),
+    ("cleanup", "--yes"),
+    ("compress", "--yes"),
+    ("compact", "--yes"),
+    ("forget", "--tag", "auth", "--yes"),
+    ("stats",),
+    ("export", "records.jsonl", "--force"),
+    ("load", "records.jsonl"),
+    ("trends",),
+)
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MARK = re.compile(r"hardwon-memory [0-9a-f]{16}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+_OF_THE_PLACE = {"location", "size_bytes", "before_bytes", "after_bytes", "memory", "tokens"}
+
+
+def walked(location: str) -> list[Any]:
+    """What the commands answer; ids are counted in the order in which they appear, and times are all the same."""
+    ids: dict[str, str] = {}
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {plain(name): plain(each) for name, each in value.items() if name not in _OF_THE_PLACE}
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        if isinstance(value, float):
+            return round(value, 6)
+        if isinstance(value, str):
+            named = _ID.sub(lambda found: ids.setdefault(found[0], f"id {len(ids)}"), value)
+            return _MARK.sub("hardwon-memory", _TIME.sub("then", named))
+        return value
+
+    answers = []
+    for arguments in WALK:
+        done = at_once("--memory", location, *arguments, "--json")
+        assert done.exit_code == 0, (arguments, done.output)
+        answer = plain(json.loads(done.stdout))
+        answers.append(
+            (arguments, answer["branches"] if arguments == ("map",) else answer)
+        )  # its root is named after the place
+    return answers
+
+
+def test_the_everyday_commands_answer_as_on_a_file(url: str) -> None:
+    for here, there in zip(walked("brain.db"), walked(url), strict=True):
+        assert there == here
+
+
+def test_a_demo_and_a_report_of_it(url: str) -> None:
+    made = answered("--memory", url, "demo")
+    assert made["records"] == answered("--memory", "file.db", "demo")["records"]
+    assert "***" not in made["memory"]
+    assert answered("--memory", url, "report", "here.html")
+    assert Path("here.html").stat().st_size > 10_000
+    found = at_once("--memory", url, "doctor", "--json")
+    assert {each["check"] for each in json.loads(found.stdout)["findings"] if not each["ok"]} == {"durability"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("backup", "copy.db"),
+        ("restore", "kept.db", "--yes"),
+        ("sync", "--make-tree"),
+        ("fix-history", "stats"),
+        ("export", "fixes.csv"),
+    ],
+)
+def test_what_needs_a_file_says_what_to_do_instead(url: str, arguments: tuple[str, ...]) -> None:
+    with Memory("brain.db") as memory:
+        memory.backup("kept.db")
+    said = refused("--memory", url, *arguments)
+    assert "merge" in said
+    assert not Path("copy.db").exists()
+
+
+def test_a_folder_of_fix_history_is_no_database() -> None:
+    said = refused("fix-history", "--memory-dir", "postgresql://anna:hunter2@host/brain", "stats")
+    assert "merge" in said
+    assert "hunter2" not in said

@@ -1,0 +1,152 @@
+"""Vectors in PostgreSQL: found by the index where the server has pgvector, one by one where it has not, and the same as in a
+file."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Iterator
+from contextlib import ExitStack
+from math import hypot
+
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import postgres_server
+from engines import memories
+from hardwon import Fact, Memory, Metadata, Source
+from hardwon.model import Moment
+from hardwon.recall.filters import Filters
+from hardwon.store.contract import Store
+from hardwon.store.postgres import setup
+from hardwon.store.postgres.link import Link, PostgresSession
+from strategies import at
+
+DIMENSION = 8
+MANY = 3000
+ONE_IN = 200
+
+
+def a_vector(rng: random.Random) -> list[float]:
+    numbers = [rng.gauss(0, 1) for _ in range(DIMENSION)]
+    length = hypot(*numbers)
+    return [number / length for number in numbers]
+
+
+def keep(memory: Memory, vectors: dict[str, list[float]]) -> None:
+    with memory._store.write("default") as writer:
+        writer.set_embedder("default", "made up", DIMENSION)
+        writer.keep_vectors("default", [(name, array("f", vector).tobytes()) for name, vector in vectors.items()])
+
+
+def facts(number: int) -> list[Fact]:
+    """One in so many is by ann."""
+    return [
+        Fact(
+            content=f"Fact {place}.",
+            fact_type="observation",
+            metadata=Metadata(
+                project_id="default",
+                source=Source(author="bob" if place % ONE_IN else "ann"),
+                context=Moment(timestamp=at(place)),
+            ),
+        )
+        for place in range(number)
+    ]
+
+
+def nearest(store: Store, vector: list[float], limit: int, **filters: str) -> dict[str, float]:
+    return {found.id: cosine for found, cosine in store.nearest("default", vector, Filters(**filters), limit)}
+
+
+@pytest.fixture(scope="module")
+def many() -> Iterator[tuple[Memory, dict[str, list[float]]]]:
+    """Some thousand of them, in a database that has its statistics."""
+    rng = random.Random(5)
+    with memories("postgres", 1) as (memory,):
+        made = facts(MANY)
+        memory.add_many(made)
+        vectors = {fact.id: a_vector(rng) for fact in made}
+        keep(memory, vectors)
+        memory.compact()
+        yield memory, vectors
+
+
+def test_the_index_is_used_and_finds_the_nearest(
+    many: tuple[Memory, dict[str, list[float]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, vectors = many
+    rng = random.Random(6)
+    plans: list[str] = []
+    select = PostgresSession.select
+
+    def explained(session: PostgresSession, sql: str, values: object = ()) -> list[tuple[object, ...]]:
+        if "<=>" in sql:
+            plans.extend(str(line) for (line,) in select(session, f"EXPLAIN {sql}", values))  # type: ignore[arg-type]
+        return select(session, sql, values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(PostgresSession, "select", explained)
+    right = 0
+    for _ in range(20):
+        asked = a_vector(rng)
+        found = nearest(memory._store, asked, 10)
+        best = sorted(vectors, key=lambda name: -sum(a * b for a, b in zip(vectors[name], asked, strict=True)))[:10]
+        right += len(found.keys() & set(best))
+    assert any("record_vector_near_8" in line for line in plans), "\n".join(plans)
+    assert right >= 190, "of 200: the index is not exact, but nearly"
+
+
+def test_a_filter_that_few_pass_still_gives_as_many_as_are_asked_for(many: tuple[Memory, dict[str, list[float]]]) -> None:
+    memory, _ = many
+    rng = random.Random(7)
+    for _ in range(10):
+        found = nearest(memory._store, a_vector(rng), 5, author="ann")
+        passing = {record.id for record in memory.browse(author="ann", limit=100)}
+        assert len(passing) == MANY // ONE_IN
+        assert len(found) == 5
+        assert found.keys() <= passing
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 12))
+def test_with_and_without_the_extension_it_is_what_a_file_gives(seed: int, number: int, limit: int) -> None:
+    rng = random.Random(seed)
+    made = facts(number)
+    vectors = {fact.id: a_vector(rng) for fact in made}
+    asked = [a_vector(rng) for _ in range(3)]
+    with ExitStack() as until_then:
+        (file,) = until_then.enter_context(memories("sqlite", 1))
+        (indexed,) = until_then.enter_context(memories("postgres", 1))
+        plain = until_then.enter_context(Memory(without_extension()))
+        for memory in (file, indexed, plain):
+            memory.add_many(made)
+            keep(memory, vectors)
+        assert "no pgvector" in str(plain.doctor())
+        assert "no pgvector" not in str(indexed.doctor())
+        for vector in asked:
+            for filters in ({}, {"author": "ann"}):
+                exact = nearest(file._store, vector, limit, **filters)
+                for memory in (indexed, plain):
+                    found = nearest(memory._store, vector, limit, **filters)
+                    assert list(found) == list(exact)
+                    assert found == pytest.approx(exact, abs=1e-6)
+        plain.forget([fact.id for fact in made])
+        assert plain.stats().records == 0
+
+
+_plain: list[str] = []
+
+
+def without_extension() -> str:
+    """A database as it is where the server has no pgvector: without the column of that type."""
+    if not _plain:
+        url = postgres_server.fresh_database()
+        link = Link(url)
+        setup.initialise(link, ["default"])
+        link.close()
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("DROP EXTENSION vector CASCADE")
+        _plain.append(url)
+    return _plain[0]
