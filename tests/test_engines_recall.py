@@ -38,6 +38,7 @@ def memories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Memory]]
             memory = opened.enter_context(Memory(location, consolidate_every=0, checkout=False))
             for batch in batches:
                 memory.add_many(batch)
+            memory._store.shrink()  # as the server tidies up by itself, which the tests keep it from
             both.append(memory)
         yield both
 
