@@ -25,7 +25,7 @@ from hardwon.store.postgres.link import Link, PostgresSession
 from strategies import at
 
 DIMENSION = 8
-MANY = 3000
+MANY = 12_000
 ONE_IN = 200
 
 
