@@ -492,7 +492,7 @@ def test_a_knowledge_base_that_says_nothing_adds_nothing(tmp_path: Path, memory:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "field"),
     [
         ("{broken", "file"),
         ("", "file"),
@@ -512,12 +512,12 @@ def test_a_knowledge_base_that_says_nothing_adds_nothing(tmp_path: Path, memory:
         ('{"own": [' + ", ".join(["0"] * 100_001) + "]}", "file"),
     ],
 )
-def test_what_is_wrong_with_a_knowledge_base_is_named(tmp_path: Path, memory: Memory, text: str, place: str) -> None:
+def test_what_is_wrong_with_a_knowledge_base_is_named(tmp_path: Path, memory: Memory, text: str, field: str) -> None:
     path = tmp_path / "knowledge_base.json"
     path.write_text(text)
     with pytest.raises(InvalidInputError) as caught:
         adopt_knowledge_base(path, memory)
-    assert caught.value.field == place
+    assert caught.value.field == field
     assert caught.value.where == "knowledge_base.json"
     assert memory.stats().records == 0
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 
 import legacy_fixes as legacy
+from clocks import Clock
 from engines import a_database
 from hardwon import Fix, Memory
 from hardwon.doors.fix_adoption import adopt_fix_history
@@ -72,7 +73,8 @@ def test_whatever_happens_both_say_the_same(done: list[tuple[str, int, Fix]]) ->
         places: list[tuple[str | Path, str]] = [(Path(folder) / "one.db", "other.db"), (url, "another.db")]
         memories = []
         for place, beside in places:
-            clock = lambda: at(0) + timedelta(days=3)  # noqa: E731
+            clock = Clock()  # which of two decisions is the newer must not be left to chance
+            clock.now = at(0) + timedelta(days=3)
             one = opened.enter_context(Memory(place, "default", clock=clock))
             memories.append((one, opened.enter_context(Memory(Path(folder) / beside, "default", clock=clock))))
         for what, number, fix in done:

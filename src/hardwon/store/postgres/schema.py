@@ -147,7 +147,8 @@ CREATE TABLE record_key (
 CREATE INDEX record_key_by_key ON record_key (project_id, key, seq);
 
 CREATE TABLE record_vector (
-    project_id TEXT NOT NULL, seq bigint NOT NULL, vector bytea NOT NULL, PRIMARY KEY (project_id, seq)
+    project_id TEXT NOT NULL, seq bigint NOT NULL, vector bytea NOT NULL, dimension bigint NOT NULL,
+    PRIMARY KEY (project_id, seq)
 );
 CREATE TABLE embedder (project_id TEXT PRIMARY KEY, name TEXT NOT NULL, dimension bigint NOT NULL);
 
@@ -409,7 +410,7 @@ BEGIN
     EXECUTE format(
         'CREATE INDEX IF NOT EXISTS record_vector_near_%s ON {SCHEMA}.record_vector '
         'USING hnsw ((embedding::{extension}.vector(%s)) {extension}.vector_cosine_ops) '
-        'WHERE {extension}.vector_dims(embedding) = %s', dimension, dimension, dimension);
+        'WHERE dimension = %s', dimension, dimension, dimension);
 END $$;
 REVOKE ALL ON FUNCTION index_vectors FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION index_vectors TO {group_role(WRITER)};

@@ -237,7 +237,7 @@ class PostgresStore(SqlStore):
         sql = (
             f"SELECT v.seq, (v.embedding::{ours}) OPERATOR({self._extension}.<=>) {asked}::{ours} AS away "
             f"FROM record_vector v JOIN record r ON {POSTGRES.same_row('r', 'v')} WHERE {where} AND v.project_id = ?1 "
-            f"AND {self._extension}.vector_dims(v.embedding) = {dimension:d} ORDER BY away LIMIT {bound.add(limit)}"
+            f"AND v.dimension = {dimension:d} ORDER BY away LIMIT {bound.add(limit)}"
         )
         return {seq: 1.0 - away for seq, away in session.select(sql, bound) if 1.0 - away > COSINE_MIN}
 
@@ -271,19 +271,19 @@ class PostgresStore(SqlStore):
         """Vacuums, where the URL's user may: rows that are gone lie in the tables until then. The server's log, and copies
         of it, are not ours to erase."""
         try:
-            return self._vacuum()
+            return self._vacuum("SKIP_LOCKED")
         except StorageError:  # what was erased is gone all the same, and its bytes go with the next vacuum of anybody
             return False
 
     def shrink(self) -> None:
-        self._vacuum()
+        self._vacuum("ANALYZE")
 
-    def _vacuum(self) -> bool:
+    def _vacuum(self, how: str) -> bool:
         with self._link.reading(None) as session:
             (owns,) = session.first(f"SELECT pg_has_role(session_user, '{OWNER}', 'MEMBER')") or (False,)
         if owns:
             tables = ", ".join(f"{SCHEMA}.{table}" for table in PROJECT_TABLES)
-            self._link.maintain(OWNER, f"VACUUM (SKIP_LOCKED) {tables}")
+            self._link.maintain(OWNER, f"VACUUM ({how}) {tables}")
         return bool(owns)
 
     def backup(self, target: Path, progress: Progress | None) -> str:  # noqa: ARG002  # nothing is done
@@ -431,7 +431,7 @@ def _one_by_one(
     where, bound = phrases.searchable(POSTGRES, project, filters)
     sql = (
         f"SELECT v.seq, v.vector FROM record r JOIN record_vector v ON {POSTGRES.same_row('v', 'r')} WHERE {where} "
-        f"AND length(v.vector) = {4 * dimension:d} ORDER BY r.at_us DESC, r.id DESC LIMIT {limits.VECTORS_COMPARED_MAX}"
+        f"AND v.dimension = {dimension:d} ORDER BY r.at_us DESC, r.id DESC LIMIT {limits.VECTORS_COMPARED_MAX}"
     )
     rows = session.select(sql, bound)
     if not rows:

@@ -255,7 +255,9 @@ class PostgresWriter(SqlWriter):
             wanted.append(event)
         if not wanted:
             return []
-        if any(event.kind not in ORDINARY_EVENTS for event in wanted):
+        # That a record came from elsewhere takes what it claims back: of others' records, only a governor may say so.
+        demotes = self.may_govern(project) and any(event.kind == "imported" for event in wanted)
+        if demotes or any(event.kind not in ORDINARY_EVENTS for event in wanted):
             self._govern()
         sql = (
             "INSERT INTO event "
@@ -452,10 +454,12 @@ class PostgresWriter(SqlWriter):
             also, change = ", embedding", ", embedding = excluded.embedding"
             value = f", u.numbers::{self._extension}.vector"
         sql = (
-            f"INSERT INTO record_vector (project_id, seq, vector{also}) SELECT r.project_id, r.seq, u.vector{value} "
+            f"INSERT INTO record_vector (project_id, seq, vector, dimension{also}) "
+            f"SELECT r.project_id, r.seq, u.vector, length(u.vector) / 4{value} "
             "FROM unnest(?2::text[], ?3::bytea[], ?4::text[]) AS u (id, vector, numbers) "
             "JOIN record r ON r.project_id = ?1 AND r.id = u.id ORDER BY r.seq "
-            f"ON CONFLICT (project_id, seq) DO UPDATE SET vector = excluded.vector{change}"
+            f"ON CONFLICT (project_id, seq) DO UPDATE "
+            f"SET vector = excluded.vector, dimension = excluded.dimension{change}"
         )
         numbers = [as_numbers(array("f", blob)) if self._extension else None for _, blob in given]
         self._session.run(sql, (project, [found for found, _ in given], [blob for _, blob in given], numbers))
