@@ -1187,6 +1187,10 @@ which moves by 0.05 at most, and whoever counts goes through each record once.""
 TERMS_ASKED_SHARE: Final = 8
 """A process asks whether terms are due to be counted after it wrote this share of what is missing: others write too."""
 
+TERM_ENTRIES_MAX: Final = 100_000
+"""Entries of the index of terms that one search in PostgreSQL goes through, some microseconds each. In a project of hundreds of
+thousands its commonest terms then only order what its rarer ones find."""
+
 TERMS_PENDING_KIB: Final = 1_024
 """New entries of the index of terms that wait to be sorted in. A search goes through them one by one: a MiB takes some
 milliseconds."""

@@ -377,6 +377,18 @@ def _rare_enough(terms: tuple[str, ...], frequencies: bm25.Frequencies) -> tuple
     return (*rare, *sorted(known, key=lambda term: (frequencies.having[term], term))[:1])
 
 
+def _affordable(terms: Sequence[str], frequencies: bm25.Frequencies) -> list[str]:
+    """The rarest of them, as many as a search may go through all entries of, and at least one."""
+    entries = 0
+    chosen: list[str] = []
+    for term in sorted(terms, key=lambda term: (frequencies.having[term], term)):
+        entries += frequencies.having[term]
+        if chosen and entries > limits.TERM_ENTRIES_MAX:
+            break
+        chosen.append(term)
+    return chosen
+
+
 def _matching(
     session: PostgresSession,
     project: str,
@@ -388,7 +400,7 @@ def _matching(
 ) -> tuple[list[Found], int]:
     """The best records that pass the filters, and how many were looked at."""
     where, bound = phrases.searchable(POSTGRES, project, filters)
-    queries = as_queries(project, terms)
+    queries = as_queries(project, _affordable(terms, frequencies))
     asked = (
         bound.add([query for _, query, _ in queries]),
         bound.add([float(times) for _, _, times in queries]),
