@@ -15,7 +15,7 @@ from hardwon.learn.lessons import Tally
 from hardwon.model import INTERNAL_KINDS, Event
 from hardwon.recall.filters import Filters
 from hardwon.store import phrases, tallies
-from hardwon.store.contract import Active, Counts, Cursor, Daily, DayTotal, Found, Store, Stored, Total
+from hardwon.store.contract import Active, Counts, Cursor, Daily, DayTotal, Found, Routed, Store, Stored, Total
 from hardwon.store.phrases import ORDINARY, STORED
 from hardwon.store.sql import Bound, Dialect, Session, Values
 
@@ -236,6 +236,23 @@ class SqlStore(Store):
         with self._reading(project) as session:
             (found,) = session.first(f"SELECT count(*) FROM record r WHERE {where}", bound) or (0,)
         return int(found)
+
+    def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
+        bound = Bound([project])
+        given = "".join(f"{self.dialect.given(bound.add(key))}, " for key in keys)
+        unrouted = f"({self.dialect.given(bound.add('unrouted'))}) IS NOT NULL"
+        sql = (
+            f"SELECT r.outcome, r.tool, {given}{unrouted}, count(*), sum(octet_length(r.body)) FROM record r "
+            "WHERE r.project_id = ?1 AND r.kind = 'experience' AND r.status <> 'archived' "
+            f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
+        )
+        found = []
+        with self._reading(project) as session:
+            for *values, is_unrouted, records, size in session.select(sql, bound):
+                pairs = zip(("outcome", "tool", *keys), values, strict=True)
+                packet = {name: str(value) for name, value in pairs if value is not None}
+                found.append(Routed(packet, bool(is_unrouted), records, size))
+        return found
 
     # --- knowledge ---
 

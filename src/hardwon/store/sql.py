@@ -74,6 +74,10 @@ class Dialect(ABC):
         """What an event says under a name: `by`, `status`, `replaced_by` or `undoes`."""
 
     @abstractmethod
+    def given(self, name: str) -> str:
+        """What the experience `r` says under a key, a parameter, as text; NULL where it says nothing, or cannot be read."""
+
+    @abstractmethod
     def has_key(self, name: str, value: str) -> str:
         """Whether the record `r` is an experience with this key and this value of it, both parameters."""
 

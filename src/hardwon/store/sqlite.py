@@ -23,7 +23,7 @@ from hardwon.errors import BusyError, NearlyFullWarning
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
 from hardwon.store import phrases, presence, tallies, vectors
-from hardwon.store.contract import Finding, Found, Progress, Routed, Row, Stored, TokenKeep, Writer
+from hardwon.store.contract import Finding, Found, Progress, Row, Stored, TokenKeep, Writer
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import SCHEMA_VERSION
 from hardwon.store.phrases import ORDINARY, STORED
@@ -257,21 +257,6 @@ class SqliteStore(SqlStore):
             with self._connected() as connection:
                 return FixTables(connection).count(filters.since, filters.until)
         return super().count(project, filters, trusted=trusted)
-
-    def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
-        given = ", ".join(f"r.body ->> ?{number}" for number in range(2, len(keys) + 2))
-        sql = (
-            f"SELECT r.outcome, r.tool, {given}, r.body ->> '$.unrouted' IS NOT NULL, count(*), sum(octet_length(r.body)) "
-            "FROM record r WHERE r.project_id = ?1 AND r.kind = 'experience' AND r.status <> 'archived' AND json_valid(r.body) "
-            f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
-        )
-        found = []
-        with self._connected() as connection:
-            for *values, unrouted, records, size in connection.execute(sql, (project, *(f"$.{key}" for key in keys))):
-                pairs = zip(("outcome", "tool", *keys), values, strict=True)
-                packet = {name: str(value) for name, value in pairs if value is not None}
-                found.append(Routed(packet, bool(unrouted), records, size))
-        return found
 
     def nearest(self, project: str, vector: Sequence[float], filters: Filters, limit: int) -> list[tuple[Found, float]]:
         with self._connected() as connection:

@@ -67,6 +67,9 @@ class SqliteDialect(Dialect):
     def said(self, event: str, name: str) -> str:
         return f"{event}.body ->> '{name}'"
 
+    def given(self, name: str) -> str:
+        return f"CASE WHEN json_valid(r.body) THEN r.body ->> {name} END"
+
     def has_key(self, name: str, value: str) -> str:
         # A CASE, because json_each refuses what is no JSON, and conditions come in any order.
         return (

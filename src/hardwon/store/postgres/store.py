@@ -23,7 +23,6 @@ from hardwon.store.contract import (
     Finding,
     Found,
     Progress,
-    Routed,
     Row,
     Store,
     Stored,
@@ -193,21 +192,6 @@ class PostgresStore(SqlStore):
         with self._reading(project) as session:
             records, events = session.first(sql, (project,)) or (0, 0)
         return int(records), int(events)
-
-    def routes(self, project: str, keys: Sequence[str]) -> list[Routed]:
-        given = "".join(f"r.extra ->> ?{number}, " for number in range(2, len(keys) + 2))
-        sql = (
-            f"SELECT r.outcome, r.tool, {given}r.extra ->> 'unrouted' IS NOT NULL, count(*), sum(octet_length(r.body)) "
-            "FROM record r WHERE r.project_id = ?1 AND r.kind = 'experience' AND r.status <> 'archived' "
-            f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
-        )
-        found = []
-        with self._reading(project) as session:
-            for *values, unrouted, records, size in session.select(sql, (project, *keys)):
-                pairs = zip(("outcome", "tool", *keys), values, strict=True)
-                packet = {name: str(value) for name, value in pairs if value is not None}
-                found.append(Routed(packet, bool(unrouted), records, size))
-        return found
 
     # --- vectors ---
 

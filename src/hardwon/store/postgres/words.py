@@ -46,6 +46,9 @@ class PostgresDialect(Dialect):
     def said(self, event: str, name: str) -> str:
         return f"{event}.said_{name}"
 
+    def given(self, name: str) -> str:
+        return f"r.extra ->> {name}"
+
     def has_key(self, name: str, value: str) -> str:
         return (
             f"CASE WHEN r.kind <> 'experience' THEN false WHEN {name} IN ({_IN_BODY_ALONE}) "
