@@ -76,6 +76,7 @@ def guarded_server() -> Iterator[Server]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "POSTGRES_RETRY_S", 0.4)
+    monkeypatch.setattr(limits, "POSTGRES_FIRST_S", 0.4)
     monkeypatch.setattr(limits, "POSTGRES_CONNECT_S", 2)
 
 
