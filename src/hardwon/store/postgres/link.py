@@ -179,6 +179,8 @@ class _NumberLoader(Loader):
 class PostgresSession(Session):
     """One connection, inside of a transaction of `Link`."""
 
+    _process = 0  # of a session that an interrupt kept from being made whole
+
     def __init__(self, connection: psycopg.Connection[Any], address: Address) -> None:
         self._opened = connection
         self._address = address
