@@ -134,8 +134,8 @@ class PostgresWriter(SqlWriter):
         self, session: PostgresSession, project: str, roles: Mapping[str, str], extension: str | None, unasked: dict[str, int]
     ) -> None:
         """`roles` are those of the project that the URL's user may act as, by how far they reach; `extension` is where
-        pgvector is;
-        `unasked` is how many records each project may grow by before it is asked whether its terms are to be counted."""
+        pgvector is; `unasked` is how many records each project may grow by before it is asked whether its terms are to be
+        counted."""
         super().__init__(session, POSTGRES)
         self._session: PostgresSession = session
         self.undos = session.undos
