@@ -14,6 +14,7 @@ from hardwon import intake, limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
 from hardwon.fields import now, to_us
 from hardwon.learn.lessons import DAY_US
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.memory.core import Core, current_folder
 from hardwon.model import LOCAL_ACTIONS, AnyRecord, Decision
 from hardwon.recall.searchable import searchable_text
@@ -146,9 +147,9 @@ class Keeping(Core):
         """The tables of fix history in this memory's file, to read."""
         from hardwon.fix_history import FixHistory  # few ask
 
-        if not isinstance(self._store, SqliteStore) or self.project != place.DEFAULT_PROJECT:
+        if not isinstance(self._store, SqliteStore) or self.project != DEFAULT_PROJECT:
             raise FileOnlyError(
-                f"the tables of fix history are of the project {place.DEFAULT_PROJECT!r} of a memory in a local file: of a "
+                f"the tables of fix history are of the project {DEFAULT_PROJECT!r} of a memory in a local file: of a "
                 "database, hardwon --memory copy.db merge URL makes one; fix_totals, patterns and strategies need no tables"
             )
         return FixHistory(self._store)
