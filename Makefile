@@ -32,8 +32,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: $(VENV)/.installed-dev  ## Write docs/cli.md anew from the commands
+docs: $(VENV)/.installed-dev  ## Write docs/cli.md and docs/reference anew from the code
 	$(BIN)/python docs/generate_cli.py
+	$(BIN)/python docs/generate_reference.py
 
 images: $(VENV)/.installed-dev chromium  ## Take the dashboard's pictures in docs/images anew
 	$(BIN)/python docs/make_screenshots.py

@@ -187,7 +187,7 @@ EVERY_RECORD: Final = {
     "recalled": "Ids of what was recalled before it was tried.",
     "metadata": "The envelope.",
 }
-MEANING: Final[Mapping[str, Mapping[str, str]]] = {
+MEANING: Final[Mapping[str, Mapping[str, str]]] = {  # of fields that do not say it themselves
     "Experience": {
         "unrouted": "Why no route took it, where that is so.",
         "own_schema": "It was routed by a schema of your own.",
@@ -253,6 +253,22 @@ MEANING: Final[Mapping[str, Mapping[str, str]]] = {
         "type": "What sort of source.",
         "id": "A session or run: what is of one session is found together.",
         "author": "Who says so. Support, influence and rollback are counted by it.",
+    },
+    "RecordFix": {
+        "execution_time_seconds": "How long it took.",
+        "notes": "Anything else, in words.",
+        "confidence": "How sure the fixer was.",
+    },
+    "GetOdds": {
+        "model": "Fixes of this model.",
+        "issue_type": "Fixes of this issue type.",
+        "fixer": "Fixes by this fixer.",
+        "tool": "Experiences with this tool.",
+        "task": "The task, beside a tool.",
+    },
+    "RelatedFile": {
+        "path": "From the root of the checkout.",
+        "hash": "The SHA-1 of its content; empty: there is no such file.",
     },
     "SolutionPattern": {
         "diagnosis_id": "What was diagnosed.",
@@ -695,7 +711,7 @@ def _takes(
     own = {name: schema for name, schema in properties.items() if name not in told_there}
     if own:
         ordered = dict(sorted(own.items(), key=lambda item: item[0] not in required))
-        yield fields_table(ordered, required, link, {})
+        yield fields_table(ordered, required, link, MEANING.get(takes.__name__, {}))
     for name in shared:
         yield f"{'And' if own else 'Takes'} the fields of [the {name}](#the-{name}).\n"
     if not own and not shared:
@@ -727,7 +743,8 @@ def _definitions(told: Schema) -> Iterator[str]:
     for name, schema in sorted(told["components"]["schemas"].items()):
         if "properties" in schema:
             yield f"### {name}\n\n{prose(schema.get('description'))}\n"
-            yield fields_table(schema["properties"], schema.get("required", ()), _to_definition, {})
+            about = {**(EVERY_RECORD if "metadata" in schema["properties"] else {}), **MEANING.get(name, {})}
+            yield fields_table(schema["properties"], schema.get("required", ()), _to_definition, about)
 
 
 # --- MCP --------------------------------------------------------------------------------------------------------------
