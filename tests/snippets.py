@@ -21,6 +21,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir, closing, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
@@ -181,6 +182,7 @@ class Shell:
 
     def start(self, code: str, port: int) -> str:
         """A server in the background. What it printed until it could be reached at the port."""
+        self.run("kill $! 2>/dev/null; wait", strict=False)  # one at a time: whoever starts the next has ended the last
         script, printed = self._written(code)
         self._say(f". {script} >{printed} 2>&1 </dev/null &")
         deadline = time.monotonic() + _WAIT_S
@@ -189,7 +191,8 @@ class Shell:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()
             except OSError:
                 if time.monotonic() > deadline:
-                    raise WrongPageError(f"nothing answers at the port: {printed.read_text()}") from None
+                    said = printed.read_text() if printed.exists() else ""
+                    raise WrongPageError(f"nothing answers at the port: {said}") from None
                 time.sleep(0.05)
             else:
                 return printed.read_text()
@@ -275,7 +278,7 @@ class Reader:
         if "serves" in block.marks:
             before, _, last = code.rstrip("\n").rpartition("\n")
             self._typed(block, before + "\n", strict=True)
-            served = re.sub(r"(hardwon\b.*? serve)\b", rf"\1 --port {self.port}", last)
+            served = re.sub(r"(hardwon\b.*?(?: |--)serve)\b", rf"\1 --port {self.port}", last)
             self.printed = self._inward(self.shell.start(served, self.port))
         else:
             self._typed(block, code, strict="exits" not in block.marks)
@@ -385,8 +388,14 @@ def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
         "COLUMNS": "100",
         "LC_ALL": "C.UTF-8",
         "CHECKOUT": str(ROOT),
+        "PYTEST_ADDOPTS": " ".join(f"-p no:{name}" for name in _plugins_of_ours()),
         **more,
     }
+
+
+def _plugins_of_ours() -> list[str]:
+    """Of pytest, for these tests: a newcomer has none of them, and they take seconds to load."""
+    return sorted({plugin.name for plugin in entry_points(group="pytest11")} - {"hardwon"})
 
 
 def run_page(page: Path, folder: Path, variables: Callable[[dict[str, str]], None]) -> list[Block]:
