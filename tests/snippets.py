@@ -11,7 +11,6 @@ import json
 import os
 import re
 import select
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -25,6 +24,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
+import psutil  # type: ignore[import-untyped]
 import yaml  # type: ignore[import-untyped]
 
 import hardwon
@@ -162,7 +162,6 @@ class Shell:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=[telling],
-            start_new_session=True,
             text=True,
         )
         os.close(telling)
@@ -182,7 +181,7 @@ class Shell:
 
     def start(self, code: str, port: int) -> str:
         """A server in the background. What it printed until it could be reached at the port."""
-        self.run("kill $! 2>/dev/null; wait", strict=False)  # one at a time: whoever starts the next has ended the last
+        self._end_what_runs()  # one server at a time: whoever starts the next has ended the last
         script, printed = self._written(code)
         self._say(f". {script} >{printed} 2>&1 </dev/null &")
         deadline = time.monotonic() + _WAIT_S
@@ -221,13 +220,19 @@ class Shell:
             heard += more
         return heard.decode()
 
+    def _end_what_runs(self) -> None:
+        family = psutil.Process(self._bash.pid).children(recursive=True)
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        psutil.wait_procs(family, timeout=_WAIT_S)
+
     def end(self) -> None:
         """With everything that a page left running."""
-        assert self._bash.stdin is not None
-        with suppress(ProcessLookupError):
-            os.killpg(self._bash.pid, signal.SIGTERM)
-        self._bash.stdin.close()
-        self._bash.wait(_WAIT_S)
+        if self._bash.poll() is None:
+            self._end_what_runs()
+            self._bash.kill()
+        self._bash.communicate()
         os.close(self._told)
 
 
