@@ -11,7 +11,6 @@ import json
 import os
 import re
 import select
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -21,9 +20,11 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir, closing, redirect_stdout, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
+import psutil  # type: ignore[import-untyped]
 import yaml  # type: ignore[import-untyped]
 
 import hardwon
@@ -161,7 +162,6 @@ class Shell:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=[telling],
-            start_new_session=True,
             text=True,
         )
         os.close(telling)
@@ -181,6 +181,7 @@ class Shell:
 
     def start(self, code: str, port: int) -> str:
         """A server in the background. What it printed until it could be reached at the port."""
+        self._end_what_runs()  # one server at a time: whoever starts the next has ended the last
         script, printed = self._written(code)
         self._say(f". {script} >{printed} 2>&1 </dev/null &")
         deadline = time.monotonic() + _WAIT_S
@@ -189,7 +190,8 @@ class Shell:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()
             except OSError:
                 if time.monotonic() > deadline:
-                    raise WrongPageError(f"nothing answers at the port: {printed.read_text()}") from None
+                    said = printed.read_text() if printed.exists() else ""
+                    raise WrongPageError(f"nothing answers at the port: {said}") from None
                 time.sleep(0.05)
             else:
                 return printed.read_text()
@@ -218,13 +220,19 @@ class Shell:
             heard += more
         return heard.decode()
 
+    def _end_what_runs(self) -> None:
+        family = psutil.Process(self._bash.pid).children(recursive=True)
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        psutil.wait_procs(family, timeout=_WAIT_S)
+
     def end(self) -> None:
         """With everything that a page left running."""
-        assert self._bash.stdin is not None
-        with suppress(ProcessLookupError):
-            os.killpg(self._bash.pid, signal.SIGTERM)
-        self._bash.stdin.close()
-        self._bash.wait(_WAIT_S)
+        if self._bash.poll() is None:
+            self._end_what_runs()
+            self._bash.kill()
+        self._bash.communicate()
         os.close(self._told)
 
 
@@ -275,7 +283,7 @@ class Reader:
         if "serves" in block.marks:
             before, _, last = code.rstrip("\n").rpartition("\n")
             self._typed(block, before + "\n", strict=True)
-            served = re.sub(r"(hardwon\b.*? serve)\b", rf"\1 --port {self.port}", last)
+            served = re.sub(r"(hardwon\b.*?(?: |--)serve)\b", rf"\1 --port {self.port}", last)
             self.printed = self._inward(self.shell.start(served, self.port))
         else:
             self._typed(block, code, strict="exits" not in block.marks)
@@ -385,8 +393,14 @@ def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
         "COLUMNS": "100",
         "LC_ALL": "C.UTF-8",
         "CHECKOUT": str(ROOT),
+        "PYTEST_ADDOPTS": " ".join(f"-p no:{name}" for name in _plugins_of_ours()),
         **more,
     }
+
+
+def _plugins_of_ours() -> list[str]:
+    """Of pytest, for these tests: a newcomer has none of them, and they take seconds to load."""
+    return sorted({plugin.name for plugin in entry_points(group="pytest11")} - {"hardwon"})
 
 
 def run_page(page: Path, folder: Path, variables: Callable[[dict[str, str]], None]) -> list[Block]:
