@@ -953,12 +953,56 @@ def _amount(name: str, value: Any) -> str:
     return number(value)
 
 
+# --- the house --------------------------------------------------------------------------------------------------------
+
+ARCHITECTURE: Final = Path(__file__).parent / "architecture.md"
+VALUES: Final = ("errors", "fields", "limits", "model", "routing")
+ROOMS: Final = (
+    ("Values", "", VALUES),
+    ("learn", "learn", None),
+    ("recall", "recall", None),
+    ("govern", "govern", None),
+    ("outside", "outside", None),
+    ("store", "store", None),
+    ("store/postgres", "store/postgres", None),
+    ("memory", "memory", None),
+    ("Beside memory, a noun each", "", None),
+    ("datasets", "datasets", None),
+    ("doors", "doors", None),
+    ("serve", "serve", None),
+    ("serve/web", "serve/web", None),
+)
+"""Each room with its folder, and its modules where they are not all that no other room has."""
+
+
+def architecture_page() -> str:
+    """What is written by hand stays; behind the mark stands every module with the first sentence of its docstring."""
+    parts = [f"{ARCHITECTURE.read_text(encoding='utf-8').partition(MADE)[0]}{MADE}\n"]
+    told: set[Path] = set()
+    for title, room, named in ROOMS:
+        folder = Path(hardwon.__file__).parent / room
+        found = sorted(path for path in folder.glob("*.py") if path not in told and path.stem != "__init__")
+        modules = [path for path in found if named is None or path.stem in named]
+        told.update(modules)
+        about = _first_sentence(folder / "__init__.py") + "\n\n" if room else ""
+        parts.append(
+            f"### {title}\n\n{about}{table(('module', ''), ((code(path.stem), _first_sentence(path)) for path in modules))}"
+        )
+    return "\n".join(parts)
+
+
+def _first_sentence(path: Path) -> str:
+    told = " ".join((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=[^.]\.) (?=[A-Z`])", told)[0]
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "python.md": python_page,
     "rest.md": rest_page,
     "mcp.md": mcp_page,
     "settings.md": settings_page,
     "limits.md": limits_page,
+    "../architecture.md": architecture_page,
 }
 
 

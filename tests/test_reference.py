@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,11 +25,12 @@ from hardwon.serve.mcp_tools import TOOLS, input_schema
 from hardwon.serve.mcp_views import PROMPTS, RESOURCES, address_of
 from hardwon.serve.operations import OPERATIONS
 from hardwon.serve.rest_openapi import document
+from test_house import LAYERS
 
 ROOT = Path(__file__).parent.parent
 GENERATOR = ROOT / "docs" / "generate_reference.py"
 FOLDER = ROOT / "docs" / "reference"
-MADE = ("python.md", "rest.md", "mcp.md", "settings.md", "limits.md")
+MADE = ("python.md", "rest.md", "mcp.md", "settings.md", "limits.md", "../architecture.md")
 SOURCE = Path(hardwon.__file__).parent
 METHODS = [name for name in dir(Memory) if not name.startswith("_")]
 TOLD_ONCE = {*ENVELOPE_KEYWORDS, *Filters.model_fields, "self", "cls", "envelope", "filters"}
@@ -70,8 +73,9 @@ def test_the_pages_are_the_same_on_every_machine() -> None:
 
 
 def test_no_other_page_claims_to_be_made() -> None:
-    claiming = {path.name for path in FOLDER.glob("*.md") if "Made by docs/generate_reference.py" in path.read_text()}
-    assert claiming == set(MADE)
+    pages = [*FOLDER.glob("*.md"), *FOLDER.parent.glob("*.md")]
+    claiming = {path for path in pages if "Made by docs/generate_reference.py" in path.read_text()}
+    assert claiming == {(FOLDER / name).resolve() for name in MADE}
 
 
 # --- Python -----------------------------------------------------------------------------------------------------------
@@ -252,3 +256,31 @@ def test_every_limit_is_told_with_its_reason() -> None:
     assert set(told) == names
     assert told["MEMORY_BYTES_MAX"].startswith("64 GiB | One SQLite memory.")
     assert told["TEXT_CHARS_MAX"].startswith("200,000 | One text field.")
+
+
+# --- formats and the house --------------------------------------------------------------------------------------------
+
+
+def test_every_table_of_the_database_is_told(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        location = memory.location
+    with closing(sqlite3.connect(location)) as database:
+        named = {name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    tables = {name for name in named if not name.startswith(("record_text_", "sqlite_"))}  # of FTS5 and SQLite itself
+    assert len(tables) > 15
+    assert {name for name in tables if f"`{name}`" not in page("formats.md")} == set()
+
+
+def test_every_module_is_told_in_its_room() -> None:
+    told: dict[str, set[str]] = {}
+    for room in re.split(r"^### ", page("../architecture.md").partition("\n## Every module\n")[2], flags=re.MULTILINE)[1:]:
+        told[room.splitlines()[0]] = set(re.findall(r"^\| `(\w+)` \| \S", room, re.MULTILINE))
+    values, nouns = told.pop("Values"), told.pop("Beside memory, a noun each")
+    assert values == LAYERS[0]
+    assert nouns == {name for name in LAYERS[3] if (SOURCE / f"{name}.py").exists()}
+    packages = {path.parent for path in SOURCE.rglob("__init__.py")} - {SOURCE}
+    assert told == {
+        str(package.relative_to(SOURCE)): {path.stem for path in package.glob("*.py")} - {"__init__"} for package in packages
+    }
+    drawing = page("../architecture.md").partition("```text\n")[2].partition("```")[0]
+    assert all(re.search(rf"\b{room}\b", drawing) for layer in LAYERS for room in layer if (SOURCE / room).is_dir())
