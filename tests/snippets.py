@@ -383,7 +383,7 @@ def _typed_lines(block: Block) -> list[tuple[str, str]]:
 
 def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
     """The variables of a newcomer who has installed Hardwon, and nothing of whoever runs the tests."""
-    kept = {name: value for name, value in environment().items() if not name.startswith(("PG", "XDG_", "VIRTUAL_ENV"))}
+    kept = {name: value for name, value in environment().items() if not name.startswith(("PG", "XDG_", "VIRTUAL_ENV", "PYTHON"))}
     path = [str(Path(sys.executable).parent), more.pop("PATH", ""), kept["PATH"]]
     return {
         **kept,
@@ -449,6 +449,6 @@ def _expect_files_in_use(blocks: list[Block]) -> None:
     """A file of code that a page shows is run by it, or by another file of it."""
     for at, block in enumerate(blocks):
         if block.title and block.language in ("python", "sh"):
-            stem = Path(block.title).stem
-            if not any(stem in other.code for other in blocks[at + 1 :]):
+            runner = "pytest" if block.title.startswith("test_") else Path(block.title).stem
+            if not any(runner in other.code for other in blocks[at + 1 :]):
                 raise WrongPageError(f"{block.at}: nothing below it runs {block.title}")
