@@ -417,8 +417,13 @@ def _documented() -> set[str]:
 
 
 def _annotation(function: Any) -> str:
-    found = function.__annotations__.get("return", "")
-    return found if isinstance(found, str) else inspect.formatannotation(found)
+    return _spelled(function.__annotations__.get("return", ""))
+
+
+def _spelled(annotation: Any) -> str:
+    """A type as a reader knows it. `R` stands for any of the records, the same at both places."""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"\bR\b", "AnyRecord", text)
 
 
 def _fence(text: str) -> str:
@@ -431,9 +436,7 @@ def _signature(name: str, function: Any, mark: str = "") -> str:
     keyword_only = [each for each in given.parameters.values() if each.kind is inspect.Parameter.KEYWORD_ONLY]
     if keyword_only:
         params.insert([each.split(":")[0] for each in params].index(keyword_only[0].name), "*")
-    gives = "" if name == function.__qualname__.partition(".")[0] or name in hardwon.__all__ else _annotation(function)
-    gives = gives or (_annotation(function) if inspect.isfunction(function) and function.__name__ != "__init__" else "")
-    arrow = f" -> {gives}" if gives else ""
+    arrow = "" if function.__name__ == "__init__" else f" -> {_annotation(function)}"
     line = f"{name}({', '.join(params)}){arrow}"
     if len(line) > 110:
         line = f"{name}(\n" + "".join(f"    {each},\n" for each in params) + f"){arrow}"
@@ -443,7 +446,7 @@ def _signature(name: str, function: Any, mark: str = "") -> str:
 def _parameter(given: inspect.Parameter) -> str:
     if given.kind is inspect.Parameter.VAR_KEYWORD:
         return f"**{given.name}"
-    kind = given.annotation if isinstance(given.annotation, str) else inspect.formatannotation(given.annotation)
+    kind = _spelled(given.annotation)
     if given.default is inspect.Parameter.empty:
         return f"{given.name}: {kind}"
     default = given.default.__name__ if callable(given.default) else repr(given.default)
@@ -451,7 +454,7 @@ def _parameter(given: inspect.Parameter) -> str:
 
 
 def _records_section() -> Iterator[str]:
-    yield "## Records\n\n[records.md](../records.md) tells what they are for. Every record has:\n"
+    yield "## Records\n\n[records.md](../records.md) tells what they are for; `AnyRecord` is any of them. Every record has:\n"
     every = hardwon.Fact.model_json_schema()["properties"] | {"kind": {"enum": list(WORDS["Kind"])}}
     yield fields_table({name: every[name] for name in EVERY_RECORD}, ("kind",), _to, EVERY_RECORD)
     methods = ("to_json", "to_json_bytes", "to_agentdb", "turned_out_well")
