@@ -160,7 +160,7 @@ GROUPS: Final[Mapping[str, tuple[type, str]]] = {
     "What was learned": (Learned, "Knowledge with its evidence, worked out from counts when it is asked for."),
     "Deciding": (Deciding, "What may be believed. Every decision is an event or a record of its own, with who made it."),
     "Keeping": (Keeping, "Looking after a memory: room, copies, health, files beside it."),
-    "The memory itself": (Core, "Where it is, and closing it."),
+    "The memory itself": (Core, "Where it is, and closing it. The attribute `project` is the project that it works in."),
 }
 _IN_ANOTHER_GROUP: Final = {"trajectory": "Recording", "episode": "Recording", "merge": "Keeping"}
 RECORDS: Final = ("Experience", "Fact", "Trajectory", "Step", "Episode", "MistakeCard", "Fix", "Issue", "Entities", "Decision")
