@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chromium lint docs images bench torture lock clean
+.PHONY: help demo test chromium lint docs site images bench torture lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -32,8 +32,12 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: $(VENV)/.installed-dev  ## Write docs/cli.md anew from the commands
-	$(BIN)/python docs/generate_cli.py
+docs: $(VENV)/.installed-dev  ## Write the reference anew from the code, and build the manual into site/
+	for script in docs/generate_*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/mkdocs build --strict
+
+site: $(VENV)/.installed-dev  ## Serve the manual on this machine while it is written
+	$(BIN)/mkdocs serve --strict
 
 images: $(VENV)/.installed-dev chromium  ## Take the dashboard's pictures in docs/images anew
 	$(BIN)/python docs/make_screenshots.py
@@ -64,7 +68,7 @@ lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	    --no-emit-index-url --no-emit-find-links --no-annotate --upgrade --extra dev pyproject.toml -o requirements-dev.lock
 
 clean:  ## Remove .venv and every cache
-	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
