@@ -959,7 +959,7 @@ def _amount(name: str, value: Any) -> str:
 # --- the house --------------------------------------------------------------------------------------------------------
 
 ARCHITECTURE: Final = Path(__file__).parent / "architecture.md"
-VALUES: Final = ("errors", "fields", "limits", "model", "routing")
+VALUES: Final = ("errors", "fields", "limits", "locations", "model", "routing")
 ROOMS: Final = (
     ("Values", "", VALUES),
     ("learn", "learn", None),
