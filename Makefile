@@ -34,10 +34,10 @@ lint: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev  ## Write the reference anew from the code, and build the manual into site/
 	for script in docs/generate_*.py; do $(BIN)/python $$script || exit 1; done
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 site: $(VENV)/.installed-dev  ## Serve the manual on this machine while it is written
-	$(BIN)/mkdocs serve --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict
 
 images: $(VENV)/.installed-dev chromium  ## Take the dashboard's pictures in docs/images anew
 	$(BIN)/python docs/make_screenshots.py

