@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import hardwon
@@ -76,7 +77,7 @@ class Project:
         self, *arguments: str, before: Callable[[], None] | None = None, more: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", *arguments],
+            [sys.executable, "-m", "pytest", "-q", *without_our_plugins(), *arguments],
             cwd=self.folder,
             env=self.environment | dict(more or {}),
             capture_output=True,
@@ -88,6 +89,12 @@ class Project:
     def memory(self) -> Memory:
         """As an agent in the checkout opens it (the caller is in its folder)."""
         return Memory(self.brain)
+
+
+def without_our_plugins() -> list[str]:
+    """Options of pytest. What these tests have installed a little project has not, and it takes seconds to load."""
+    names = {plugin.name for plugin in entry_points(group="pytest11")} - {"hardwon", "xdist", "xdist.looponfail"}
+    return [f"-pno:{name}" for name in sorted(names)]
 
 
 def said(done: subprocess.CompletedProcess[str]) -> list[str]:

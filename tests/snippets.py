@@ -20,7 +20,6 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir, closing, redirect_stdout, suppress
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +27,7 @@ import psutil  # type: ignore[import-untyped]
 import yaml  # type: ignore[import-untyped]
 
 import hardwon
-from little_projects import environment
+from little_projects import environment, without_our_plugins
 
 ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -394,14 +393,9 @@ def surroundings(home: Path, more: dict[str, str]) -> dict[str, str]:
         "COLUMNS": "100",
         "LC_ALL": "C.UTF-8",
         "CHECKOUT": str(ROOT),
-        "PYTEST_ADDOPTS": " ".join(f"-p no:{name}" for name in _plugins_of_ours()),
+        "PYTEST_ADDOPTS": " ".join(without_our_plugins()),
         **more,
     }
-
-
-def _plugins_of_ours() -> list[str]:
-    """Of pytest, for these tests: a newcomer has none of them, and they take seconds to load."""
-    return sorted({plugin.name for plugin in entry_points(group="pytest11")} - {"hardwon"})
 
 
 def run_page(page: Path, folder: Path, variables: Callable[[dict[str, str]], None]) -> list[Block]:

@@ -170,11 +170,17 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
 
 
 def test_an_interrupt_while_it_is_loaded_does_so_too() -> None:
-    soon = (
-        "import signal; signal.signal(signal.SIGALRM, signal.default_int_handler); signal.setitimer(signal.ITIMER_REAL, 0.02)"
+    on_the_way = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'hardwon.serve.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "from hardwon_cli import main\n"
+        "main()"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", f"{soon}; from hardwon_cli import main; main()", "remember", "-", *FAILURE],
+        [sys.executable, "-c", on_the_way, "remember", "-", *FAILURE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
