@@ -114,6 +114,7 @@ def _until(numbered: Iterator[tuple[int, str]], end: str, begun: str) -> list[st
 # --- what is expected, and what came ------------------------------------------------------------------------------------
 
 _CHANGING: Final = (
+    (re.compile(r"(?<=hardwon-memory )[0-9a-f]{16}\b"), "HEX"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?"), "TIME"),
     (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "DATE"),
