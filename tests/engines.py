@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import postgres_server
 from hardwon import Memory
+from hardwon.locations import is_url
 from hardwon.store.contract import Finding
-from hardwon.store.place import is_url
 from hardwon.store.postgres import setup
 from hardwon.store.postgres.link import Link
 from hardwon.store.postgres.schema import PROJECT_TABLES

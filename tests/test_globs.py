@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.recall.globs import Glob, compile_glob
+from hardwon.recall.globs import Glob
 
 NAMES = ["a", "b", "ab", "A", ".a", ".b.json", "a.json", "b.json", "k=a", "k=b", "a-b", "[a]", "a*", "]", "é", "a\nb"]
 PARTS = [
@@ -71,7 +71,7 @@ def really(pattern: str, root: Path) -> set[str]:
 
 
 def ours(pattern: str, files: list[str]) -> set[str]:
-    return {path for path in files if compile_glob(pattern).matches(path)}
+    return {path for path in files if Glob(pattern).matches(path)}
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_so_they_do_on_any_tree(tmp_path_factory: pytest.TempPathFactory, paths:
 @settings(max_examples=300, deadline=None)
 @given(patterns.filter(is_usable))
 def test_folders_first_and_then_names_come_to_the_same(tree: Path, pattern: str) -> None:
-    compiled = compile_glob(pattern)
+    compiled = Glob(pattern)
     in_folder, named = compiled.split()
     for path in files_of(tree):
         folder, _, name = path.rpartition("/")
@@ -150,7 +150,7 @@ def test_folders_first_and_then_names_come_to_the_same(tree: Path, pattern: str)
     ],
 )
 def test_every_name_needs_no_matcher(pattern: str, every: bool) -> None:
-    assert (compile_glob(pattern).split()[1] is None) == every
+    assert (Glob(pattern).split()[1] is None) == every
 
 
 def test_a_pattern_for_folders_takes_no_file() -> None:
@@ -175,7 +175,7 @@ def test_stars_do_not_make_it_slow() -> None:
 @pytest.mark.parametrize("pattern", ["/etc/*", "../*", "a/../b", "a/..", "..", "x" * (limits.GLOB_CHARS_MAX + 1), None, 7])
 def test_patterns_that_lead_elsewhere_are_refused(pattern: object) -> None:
     with pytest.raises(InvalidInputError) as refused:
-        compile_glob(pattern)  # type: ignore[arg-type]
+        Glob(pattern)  # type: ignore[arg-type]
     assert refused.value.field == "pattern"
 
 

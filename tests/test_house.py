@@ -14,7 +14,7 @@ import hardwon
 SOURCE = Path(hardwon.__file__).parent
 ROOT = SOURCE.parent.parent
 LAYERS = [
-    {"limits", "errors", "fields", "model", "routing"},
+    {"limits", "errors", "fields", "locations", "model", "routing"},
     {"learn", "recall", "govern"},
     {"outside", "store"},
     {
@@ -48,8 +48,8 @@ LAYERS = [
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 
-def imports_of(path: Path) -> set[str]:
-    """The rooms that a module imports at run time (what is only for type checkers does not count)."""
+def modules_imported_by(path: Path) -> set[str]:
+    """The modules that one imports at run time (what is only for type checkers does not count)."""
     tree = ast.parse(path.read_text())
     skipped = {
         id(inner)
@@ -62,12 +62,17 @@ def imports_of(path: Path) -> set[str]:
         if id(node) in skipped:
             continue
         if isinstance(node, ast.ImportFrom) and node.module:
-            if node.module == "hardwon":
-                names |= {f"hardwon.{alias.name}" for alias in node.names}
-            names.add(node.module)
+            if node.module in ("hardwon", "hardwon.store"):
+                names |= {f"{node.module}.{alias.name}" for alias in node.names}
+            else:
+                names.add(node.module)
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    return {name.split(".")[1] for name in names if name.startswith("hardwon.")}
+    return names
+
+
+def rooms_imported_by(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in modules_imported_by(path) if name.startswith("hardwon.")}
 
 
 def test_imports_point_one_way() -> None:
@@ -76,13 +81,19 @@ def test_imports_point_one_way() -> None:
         room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
         if room == "__init__":
             continue
-        for other in imports_of(path):
+        for other in rooms_imported_by(path):
             assert other in LEVEL, f"{path.name} imports {other}, which has no place in the house"
             assert LEVEL[other] <= LEVEL[room], f"{path.relative_to(SOURCE)} must not import {other}"
             if LEVEL[other] == LEVEL[room] == 1:
                 assert other == room, f"{path.relative_to(SOURCE)}: {room} and {other} do not know each other"
             checked += 1
     assert checked > 40
+
+
+def test_surfaces_do_not_know_where_records_are_kept() -> None:
+    """Files that they write for somebody are written whole or not at all, as the store writes its own."""
+    known = {name for path in (SOURCE / "serve").rglob("*.py") for name in modules_imported_by(path)}
+    assert {name for name in known if name.startswith("hardwon.store")} == {"hardwon.store.files"}
 
 
 def test_sql_lives_in_the_store_alone() -> None:

@@ -18,7 +18,8 @@ from hardwon.doors.btb import MemoryEngine
 from hardwon.doors.episodes import load_agent_memory
 from hardwon.doors.fixes import AIMemory
 from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError
-from hardwon.store.place import Place, find, is_url, without_password
+from hardwon.locations import is_url, without_password
+from hardwon.store.place import Place, find
 
 SECRET = "hunter2hunter2"
 URL = f"postgresql://anna:{SECRET}@127.0.0.1:1/brain?sslmode=require"

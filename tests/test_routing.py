@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hardwon import Experience, limits
 from hardwon.errors import InvalidInputError
 from hardwon.model import ROUTES
-from hardwon.recall.globs import compile_glob
+from hardwon.recall.globs import Glob
 from hardwon.routing import (
     MISSING_METADATA,
     NO_MATCH,
@@ -210,7 +210,6 @@ def test_every_row_of_the_reference_card_has_its_folder(row: dict[str, str]) -> 
     assert router().route(shuffled) == Route(folder, None)
     assert router().transmit(shuffled) == f"agent_brain/{folder}/20260131_120000_s.json"
     assert router().receive(**row) == f"agent_brain/{folder}/*.json"
-    assert router().filed(**row) == f"agent_brain/{folder}/*.json"
 
 
 def test_dry_run_makes_no_difference() -> None:
@@ -376,7 +375,6 @@ def test_a_branch_for_packets_without_the_key() -> None:
     assert routes.route({"kind": "a", "tool": None}).folder == "kind=a"
     assert routes.route({"kind": "a", "tool": ""}).folder == NO_MATCH
     assert routes.receive(kind="a") == "agent_brain/**/*.json"
-    assert routes.filed(kind="a") == "agent_brain/kind=a/*.json"
     assert routes.decide("kind=a", {"tool": "web"}) == Decided(True, frozenset())
     assert routes.decide("kind=a", {"kind": "a"}) == Decided(False, frozenset())
     assert routes.decide("tool=web", {"kind": "a"}) == Decided(False, frozenset({"kind"}))
@@ -528,32 +526,29 @@ def test_no_value_keeps_an_expression_busy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("intent", "complete", "narrow"),
+    ("intent", "complete"),
     [
-        ({}, "**/*.json", "**/*.json"),
-        ({"ticket": 7}, "**/*.json", "**/*.json"),
-        ({"tool": None}, "**/*.json", "**/*.json"),
-        ({"outcome": "failure"}, "outcome=failure/**/*.json", "outcome=failure/**/*.json"),
-        ({"outcome": "learning"}, "outcome=learning/**/*.json", "outcome=learning/**/*.json"),
-        ({"tool": "web_search"}, "**/*.json", "outcome=*/tool=web_search/**/*.json"),
+        ({}, "**/*.json"),
+        ({"ticket": 7}, "**/*.json"),
+        ({"tool": None}, "**/*.json"),
+        ({"outcome": "failure"}, "outcome=failure/**/*.json"),
+        ({"outcome": "learning"}, "outcome=learning/**/*.json"),
+        ({"tool": "web_search"}, "**/*.json"),
         (
             {"tool": "web_search", "outcome": "failure"},
             "outcome=failure/tool=web_search/**/*.json",
-            "outcome=failure/tool=web_search/**/*.json",
         ),
-        ({"error_type": "logic"}, "**/*.json", "outcome=failure/tool=code_interpreter/error_type=logic/*.json"),
-        ({"sentiment": "neutral"}, "**/*.json", "outcome=interaction/sentiment=neutral/*.json"),
-        ({"outcome": "failure", "error_type": "logic"}, "outcome=failure/**/*.json",
-        "outcome=failure/tool=code_interpreter/error_type=logic/*.json"),
-        ({"outcome": "nonsense"}, "_intake/*/*.json", "_intake/*/*.json"),
-        ({"outcome": ["failure"]}, "_intake/*/*.json", "_intake/*/*.json"),
-        ({"outcome": "learning", "tool": "web_search"}, "outcome=learning/**/*.json", "_intake/*/*.json"),
-        ({"outcome": "success", "tool": "unknown"}, "_intake/*/*.json", "_intake/*/*.json"),
+        ({"error_type": "logic"}, "**/*.json"),
+        ({"sentiment": "neutral"}, "**/*.json"),
+        ({"outcome": "failure", "error_type": "logic"}, "outcome=failure/**/*.json"),
+        ({"outcome": "nonsense"}, "_intake/*/*.json"),
+        ({"outcome": ["failure"]}, "_intake/*/*.json"),
+        ({"outcome": "learning", "tool": "web_search"}, "outcome=learning/**/*.json"),
+        ({"outcome": "success", "tool": "unknown"}, "_intake/*/*.json"),
     ],
 )  # fmt: skip
-def test_globs_of_the_standard_schema(intent: dict[str, Any], complete: str, narrow: str) -> None:
+def test_globs_of_the_standard_schema(intent: dict[str, Any], complete: str) -> None:
     assert router().receive(**intent) == f"agent_brain/{complete}"
-    assert router().filed(**intent) == f"agent_brain/{narrow}"
     assert router().receive(**dict(reversed(intent.items()))) == f"agent_brain/{complete}"
 
 
@@ -566,26 +561,21 @@ SENSORS = {
 
 
 @pytest.mark.parametrize(
-    ("intent", "complete", "narrow"),
+    ("intent", "complete"),
     [
-        ({"site": "a"}, "site=a/**/*.json", "site=a/**/*.json"),
-        ({"site": "a", "altitude": 2000}, "site=a/altitude=gt_1000/**/*.json", "site=a/altitude=gt_1000/**/*.json"),
-        ({"site": "a", "altitude": 5, "host": "h"}, "site=a/altitude=0-1000/**/*.json", "site=a/altitude=0-1000/**/*.json"),
-        ({"site": "a", "altitude": 5, "host": "h", "rack": "r"}, "site=a/altitude=0-1000/h-r/*.json",
-        "site=a/altitude=0-1000/h-r/*.json"),
-        ({"altitude": 2000}, "**/*.json", "**/*.json"),
-        ({"kind": "x"}, "**/*.json", f"site={safe_segment('Übung')}/kind=x/altitude=gt_1000/*.json"),
-        ({"altitude": "unknown 7"}, f"site=*/altitude={safe_segment('unknown 7')}/*.json",
-        f"site=*/altitude={safe_segment('unknown 7')}/*.json"),
-        ({"host": "h1"}, "**/*.json", "**/*.json"),
-        ({"site": "a", "host": "h1", "altitude": 5000}, "site=a/altitude=gt_1000/host=h1/*.json",
-        "site=a/altitude=gt_1000/host=h1/*.json"),
+        ({"site": "a"}, "site=a/**/*.json"),
+        ({"site": "a", "altitude": 2000}, "site=a/altitude=gt_1000/**/*.json"),
+        ({"site": "a", "altitude": 5, "host": "h"}, "site=a/altitude=0-1000/**/*.json"),
+        ({"site": "a", "altitude": 5, "host": "h", "rack": "r"}, "site=a/altitude=0-1000/h-r/*.json"),
+        ({"altitude": 2000}, "**/*.json"),
+        ({"kind": "x"}, "**/*.json"),
+        ({"altitude": "unknown 7"}, f"site=*/altitude={safe_segment('unknown 7')}/*.json"),
+        ({"host": "h1"}, "**/*.json"),
+        ({"site": "a", "host": "h1", "altitude": 5000}, "site=a/altitude=gt_1000/host=h1/*.json"),
     ],
 )  # fmt: skip
-def test_globs_of_another_schema(intent: dict[str, Any], complete: str, narrow: str) -> None:
+def test_globs_of_another_schema(intent: dict[str, Any], complete: str) -> None:
     assert router(SENSORS).receive(**intent) == f"agent_brain/{complete}"
-    # What a placeholder at the end leaves open may be any folder, so that the last exact one is followed by `**`.
-    assert router(SENSORS).filed(**intent) == f"agent_brain/{narrow}"
 
 
 def test_globs_keep_what_all_paths_end_in() -> None:
@@ -678,13 +668,11 @@ def test_globs_match_whatever_was_routed_of_what_agrees(
     routes = router(given[0], root)
     for packet in given[1]:
         intent = part_of(data, packet)
-        folder, path = routes.route(packet).folder, routes.transmit(packet)
+        path = routes.transmit(packet)
         if "/_intake/" in path:
             continue
-        assert compile_glob(routes.receive(**intent)).matches(path)
-        assert compile_glob(routes.receive(**intent, unknown="x")).matches(path)
-        filed_by = {key: value for key, value in intent.items() if safe_key(key) in values_in(folder)}
-        assert compile_glob(routes.filed(**filed_by, unknown="x")).matches(path)
+        assert Glob(routes.receive(**intent)).matches(path)
+        assert Glob(routes.receive(**intent, unknown="x")).matches(path)
 
 
 @settings(max_examples=1_000, deadline=None)
@@ -693,7 +681,7 @@ def test_so_they_do_in_the_standard_schema(packet: dict[str, Any], part: set[str
     routes = router()
     intent = {key: packet[key] for key in part if key in packet}
     if routes.route(packet).problem is None:
-        assert compile_glob(routes.receive(**intent)).matches(routes.transmit(packet))
+        assert Glob(routes.receive(**intent)).matches(routes.transmit(packet))
 
 
 @settings(max_examples=60, deadline=None)
@@ -986,7 +974,7 @@ def attacked(times: int, seed: int) -> int:
         receive = routes.receive(**intent)
         assert ".." not in receive.split("/")
         if "/_intake/" not in path:
-            assert compile_glob(receive.removeprefix("/")).matches(path.removeprefix("/"))
+            assert Glob(receive.removeprefix("/")).matches(path.removeprefix("/"))
         routes.decide(route.folder, intent)
         routes.decide(str(attack(chance)), intent)
         router(Coherence.derive([path, str(attack(chance)), f"{attack(chance)}={attack(chance)}/{attack(chance)}"]))

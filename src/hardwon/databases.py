@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from hardwon import intake, limits
 from hardwon.errors import InvalidInputError
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.memory.core import current_folder, project_name
 from hardwon.store import place
 from hardwon.store.postgres import setup
@@ -18,7 +19,7 @@ from hardwon.store.postgres.schema import ACCESS, WRITER
 from hardwon.store.postgres.setup import Setup
 
 
-def initialise(url: str, projects: Sequence[str] = (place.DEFAULT_PROJECT,), *, distribute: bool = False) -> Setup:
+def initialise(url: str, projects: Sequence[str] = (DEFAULT_PROJECT,), *, distribute: bool = False) -> Setup:
     """Makes what is missing for memories of these projects: the schema `hardwon`, its roles and its policies. What is there
     stays. The url's user needs CREATEROLE, and CREATE on the database. `distribute`: over several machines, by Citus."""
     names = list(map(project_name, intake.items("projects", projects)))

@@ -9,10 +9,10 @@ from hardwon import limits
 from hardwon.intake import moment, whole_number
 from hardwon.learn.fix_rows import FixRow
 from hardwon.learn.lessons import signature_keys
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import Issue
 from hardwon.recall.filters import Filters
 from hardwon.store.fix_tables import CountedStrategy, Learned, PatternRow
-from hardwon.store.place import DEFAULT_PROJECT
 from hardwon.store.sqlite import SqliteStore
 
 __all__ = ["CountedStrategy", "FixHistory", "FixRow", "Learned", "PatternRow"]

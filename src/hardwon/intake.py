@@ -12,10 +12,10 @@ from typing import Any, TypedDict
 
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.fields import TIME_US_MAX, parse_time
+from hardwon.locations import is_url, without_password
 from hardwon.model import Issue, Metadata, Moment, RelatedFile, Source, Validation
 from hardwon.store import files
 from hardwon.store.contract import Cursor
-from hardwon.store.place import is_url, without_password
 
 
 class Envelope(TypedDict, total=False):

@@ -457,6 +457,7 @@ class Fix(Record):
 
     @property
     def succeeded(self) -> bool:
+        """Whether it was applied and verified."""
         return self.fix_success and self.verification_success
 
     @property
@@ -491,6 +492,7 @@ class Decision(Record):
 
     @property
     def in_effect(self) -> bool:
+        """Whether it counts: somebody vouches for it, and it was not undone."""
         return self.metadata.validation.status in VOUCHED_STATUSES
 
 
@@ -537,6 +539,7 @@ class SolutionPattern(Model):
     metadata: Metadata = Field(default_factory=Metadata)
 
     def to_agentdb(self) -> dict[str, Any]:
+        """The metadata schema's own JSON: times in whole milliseconds."""
         return self.model_dump(mode="json", exclude={"metadata"}) | {"metadata": self.metadata.to_agentdb()}
 
 

@@ -3,7 +3,7 @@ interrupted is finished by doing it again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence, Set
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -45,45 +45,46 @@ def load(
     total = 0 if at_once else sum(1 for _ in map(prepare, read()))
     if dry_run:
         return _foresee(store, project, map(prepare, read()))
-    loading = _Loading(project, clock, by, mirror_of)
+    incoming = _Incoming(project, mirror_of)
     given = batches(map(prepare, read()), limits.BATCH_ROWS)
     transactions = iter([given]) if at_once else ([batch] for batch in given)
     for transaction in transactions:
         with store.write(project) as writer:
             for batch in transaction:
-                loading.take(writer, batch)
+                added = incoming.append(writer, batch, [_imported_row(record) for record in batch])
+                at = clock()
+                events = [Event(id=new_id(at), record_id=new, kind="imported", at=at, by=by) for new in added]
+                writer.add_events(project, [clean_event(event) for event in events])
                 if progress and at_once:
-                    progress(loading.done, loading.done)
-        loading.put()
+                    progress(incoming.done, incoming.done)
+        incoming.put()
         if progress and not at_once:
-            progress(loading.done, max(total, loading.done))
-    return loading.loaded()
+            progress(incoming.done, max(total, incoming.done))
+    return Loaded(incoming.done, incoming.added, incoming.present, incoming.conflicts, incoming.forgotten, dry_run=False)
 
 
-class _Loading:
-    """What a load has done so far."""
+class _Incoming:
+    """Records that came in so far, and the files that mirror them."""
 
-    def __init__(self, project: str, clock: Callable[[], datetime], by: str, mirror_of: MirrorOf) -> None:
-        self._project, self._clock, self._by, self._mirror_of = project, clock, by, mirror_of
-        self.done = self._added = self._forgotten = 0
-        self._conflicts: list[str] = []
+    def __init__(self, project: str, mirror_of: MirrorOf) -> None:
+        self._project, self._mirror_of = project, mirror_of
+        self.done = self.added = self.forgotten = 0
+        self.conflicts: list[str] = []
         self._mirror: Mirror | None = None
         self._planted: list[Planting] = []
 
-    def take(self, writer: Writer, batch: list[AnyRecord]) -> None:
-        rows = [_imported_row(record) for record in batch]
+    def append(self, writer: Writer, records: Sequence[AnyRecord], rows: Sequence[Row]) -> Sequence[str]:
+        """The ids of those that are new here."""
         appended = writer.append(rows)
-        self._conflicts += really_conflicting(writer, self._project, appended.conflicting)
-        at = self._clock()
-        events = [Event(id=new_id(at), record_id=new, kind="imported", at=at, by=self._by) for new in appended.added]
-        writer.add_events(self._project, [clean_event(event) for event in events])
+        self.conflicts += really_conflicting(writer, self._project, appended.conflicting)
         self._mirror = self._mirror_of(writer)
         new = set(appended.added)
-        kept = [(record, row) for record, row in zip(batch, rows, strict=True) if record.id in new]
+        kept = [(record, row) for record, row in zip(records, rows, strict=True) if record.id in new]
         self._planted += self._mirror.plant(writer, kept) if self._mirror else []
-        self._added += len(appended.added)
-        self._forgotten += len(appended.forgotten)
-        self.done += len(batch)
+        self.added += len(appended.added)
+        self.forgotten += len(appended.forgotten)
+        self.done += len(records)
+        return appended.added
 
     def put(self) -> None:
         """The files of a transaction that is through."""
@@ -91,9 +92,9 @@ class _Loading:
             self._mirror.put(self._planted)
         self._planted = []
 
-    def loaded(self) -> Loaded:
-        present = self.done - self._added - self._forgotten - len(self._conflicts)
-        return Loaded(self.done, self._added, present, self._conflicts, self._forgotten, dry_run=False)
+    @property
+    def present(self) -> int:
+        return self.done - self.added - self.forgotten - len(self.conflicts)
 
 
 def _imported_row(record: AnyRecord) -> Row:
@@ -127,33 +128,29 @@ def _foresee(store: Store, project: str, records: Iterable[AnyRecord]) -> Loaded
 
 def merge(source: Store, target: Store, project: str, progress: Progress | None, mirror_of: MirrorOf) -> Merged:
     """The union of records and events, minus what either side forgot."""
-    added, present, forgotten, events, erased, done = 0, 0, 0, 0, 0, 0
-    conflicts: list[str] = []
-    counts = source.counts(project) if progress else None
-    total = counts.total if counts else 0
+    total = source.counts(project).total if progress else 0
     local = {stored.id for undone in (False, True) for stored in _local(source, project, undone=undone)}
+    incoming = _Incoming(project, mirror_of)
     for batch in batches((stored for stored in source.stream(project) if stored.id not in local), limits.BATCH_ROWS):
         records = [without_secrets(original_of(restored(stored) or stored)) for stored in batch]
         with target.write(project) as writer:
-            rows = [row_of(record) for record in records]
-            appended = writer.append(rows)
-            mirror = mirror_of(writer)
-            new_ids = set(appended.added)
-            kept = [(record, row) for record, row in zip(records, rows, strict=True) if record.id in new_ids]
-            planted = mirror.plant(writer, kept) if mirror else []
-            for new in writer.having_events(project, appended.added):  # an earlier merge may have brought them
+            added = incoming.append(writer, records, [row_of(record) for record in records])
+            for new in writer.having_events(project, added):  # an earlier merge may have brought them
                 refresh_status(writer, project, new)
-            different = really_conflicting(writer, project, appended.conflicting)
-        if mirror:
-            mirror.put(planted)
-        added += len(appended.added)
-        forgotten += len(appended.forgotten)
-        present += len(batch) - len(appended.added) - len(appended.forgotten) - len(different)
-        conflicts += different
-        done += len(batch)
+        incoming.put()
         if progress:
-            progress(done, max(total, done))
-    strangers = frozenset(conflicts) | local
+            progress(incoming.done, max(total, incoming.done))
+    events, erased = _merge_events(source, target, project, local, frozenset(incoming.conflicts), mirror_of)
+    pending = erased > 0 and not target.finish_erasure()
+    return Merged(incoming.added, incoming.present, incoming.conflicts, incoming.forgotten, events, erased, pending)
+
+
+def _merge_events(
+    source: Store, target: Store, project: str, local: Set[str], conflicts: Set[str], mirror_of: MirrorOf
+) -> tuple[int, int]:
+    """How many events are new, and how many records they erased."""
+    strangers = local | conflicts
+    added = erased = 0
     for happened in batches(source.events(project), limits.BATCH_ROWS):
         tombstones = [event for event in happened if event.kind == "forgotten" and event.record_id not in local]
         with target.write(project) as writer:
@@ -163,15 +160,16 @@ def merge(source: Store, target: Store, project: str, progress: Progress | None,
             erased += writer.erase(project, [event.record_id for event in tombstones], list(map(clean_event, tombstones)))
             # What was said of another content under the same id says nothing about ours.
             # That a file is absent there, or another one, says nothing about the files here.
-            others = [event for event in happened if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers]
-            fresh = writer.add_events(project, [clean_event(event) for event in others])
+            others = [
+                clean_event(event) for event in happened if event.kind not in _OF_ONE_PLACE and event.record_id not in strangers
+            ]
+            fresh = writer.add_events(project, others)
             for record_id in dict.fromkeys(event.record_id for event in fresh):
                 refresh_status(writer, project, record_id)
-        events += len(fresh)
+        added += len(fresh)
         if mirror:
             mirror.follow(settle=bool(tombstones), restored=True)
-    pending = erased > 0 and not target.finish_erasure()
-    return Merged(added, present, conflicts, forgotten, events, erased, pending)
+    return added, erased
 
 
 def _local(store: Store, project: str, *, undone: bool) -> list[Stored]:

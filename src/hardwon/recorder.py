@@ -38,6 +38,7 @@ class TrajectoryRecorder:
         self._envelope = envelope
 
     def step(self, action: str, observation: str = "", reward: float = 0.0) -> None:
+        """One step was taken: what was done, what came of it, and what that was worth."""
         self.steps.append(Step(action=action, observation=observation, reward=reward))
 
     def __enter__(self) -> Self:

@@ -120,6 +120,8 @@ class StaleReport:
 
 @dataclass(frozen=True)
 class Backup:
+    """A copy of the memory's file: where it is, its SHA-256 in hex, and its size."""
+
     path: Path
     sha256: str
     size_bytes: int
@@ -133,6 +135,7 @@ class Diagnosis:
 
     @property
     def ok(self) -> bool:
+        """Whether nothing is wrong."""
         return all(finding.ok for finding in self.findings)
 
     def __str__(self) -> str:
@@ -174,6 +177,7 @@ class Consolidation:
 
     @property
     def decisions(self) -> list[Decision]:
+        """All of them."""
         return [*self.merged, *self.contradictions, *self.promoted, *self.retired, *self.written]
 
 

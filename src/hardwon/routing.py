@@ -509,8 +509,7 @@ class Coherence:
         self._clock = clock
         self._base = self.root.rstrip("/")
         self._tree = compiler.tree(self.schema, "schema", (), 0)
-        self._keys = frozenset(compiler.keys)
-        self._hashed_keys = any(_HASHED.fullmatch(key) for key in self._keys)
+        self._hashed_keys = any(_HASHED.fullmatch(key) for key in compiler.keys)
         if not self._hashed_keys:
             _fix_routes(self._tree, ())
 
@@ -581,15 +580,7 @@ class Coherence:
         intent. A packet may have a key that it is not filed by, so a key leaves out only the folders that are filed by it with
         another value; one that the schema does not know leaves out nothing, and neither does None. An intent that no routed
         packet can agree with gives the intake's glob: that is where such packets are."""
-        return self._glob(list(_shapes(self._tree, _asked(intent))))
-
-    def filed(self, /, **intent: Any) -> str:
-        """The narrower glob of what is filed by each of these keys with that value: `filed(error_type="runtime")` leaves out
-        the folders in which error_type is not asked for. Keys that the schema does not know leave out nothing."""
-        asked = _asked({key: value for key, value in intent.items() if key in self._keys})
-        return self._glob(list(_shapes(self._tree, asked, all_of=frozenset(asked))))
-
-    def _glob(self, shapes: list[tuple[str, ...]]) -> str:
+        shapes = list(_shapes(self._tree, _asked(intent)))
         parts = _merged(shapes) if shapes else ["_intake", "*"]
         return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json"])
 
@@ -670,29 +661,24 @@ def _asked(intent: Mapping[str, Any]) -> dict[str, str | None]:
     return {key: spelled(value) for key, value in intent.items() if value is not None}
 
 
-def _shapes(
-    tree: _Node | _Leaf, asked: _Asked, path: tuple[str, ...] = (), all_of: frozenset[str] = frozenset()
-) -> Iterator[tuple[str, ...]]:
-    """Every sequence of folders that a packet which agrees with the intent can be routed to, `*` for what it may choose.
-    Only those that are filed by each key in `all_of`."""
+def _shapes(tree: _Node | _Leaf, asked: _Asked, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every sequence of folders that a packet which agrees with the intent can be routed to, `*` for what it may choose."""
     if isinstance(tree, _Leaf):
-        filled = tuple(_shape(parts, asked) for parts in tree.segments)
-        if all_of <= {part.key for parts in tree.segments for part in parts if isinstance(part, _Hole)}:
-            yield path + filled
+        yield path + tuple(_shape(parts, asked) for parts in tree.segments)
         return
     if tree.key in asked:
         text = asked[tree.key]
         if text is not None and (taken := tree.take(text)):
-            yield from _shapes(taken[1], asked, (*path, taken[0]), all_of - {tree.key})
+            yield from _shapes(taken[1], asked, (*path, taken[0]))
         return
     for segment, trees in tree.fixed.items():
         for below in trees:
-            yield from _shapes(below, asked, (*path, segment), all_of)
+            yield from _shapes(below, asked, (*path, segment))
     for choice, below in tree.others:
         if choice.name is None:
-            yield from _shapes(below, asked, (*path, f"{tree.prefix}*"), all_of)
+            yield from _shapes(below, asked, (*path, f"{tree.prefix}*"))
     if tree.absent is not None:
-        yield from _shapes(tree.absent, asked, path, all_of)
+        yield from _shapes(tree.absent, asked, path)
 
 
 def _shape(parts: _Parts, asked: _Asked) -> str:

@@ -24,4 +24,5 @@ class Stats(Counts):
 
     @property
     def last(self) -> datetime | None:
+        """The time of the newest record; None where there is none."""
         return None if self.last_us is None else from_us(self.last_us)

@@ -36,12 +36,12 @@ from hardwon.doors.knowledge_keeping import Keeper
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.fields import new_id
 from hardwon.learn.signatures import fix_history_signature
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.memory import Clock, Memory
 from hardwon.model import Metadata, Moment, Source
 from hardwon.outside.machine import system_info
 from hardwon.recall.tokens import count_tokens
 from hardwon.store.contract import Progress
-from hardwon.store.place import DEFAULT_PROJECT
 
 _log = logging.getLogger("hardwon")
 

@@ -36,7 +36,7 @@ class Asking(Core):
     """Answers before the next attempt."""
 
     def get(self, record_id: str | UUID, as_of: datetime | str | None = None) -> AnyRecord | None:
-        """The record as it stands now, or as it stood then; None where there is, or was, no such record."""
+        """The record of that `record_id` as it stands now, or as it stood then; None where there is, or was, no such record."""
         stored = self._store.get(self.project, intake.record_id(record_id))
         if stored and as_of is not None:
             from hardwon.believing import Then  # few look back
@@ -45,14 +45,14 @@ class Asking(Core):
         return record_of(stored) if stored else None
 
     def links(self, record_id: str | UUID) -> Links:
-        """What replaced a record, what it replaced, and what contradicts it."""
+        """What replaced the record of that `record_id`, what it replaced, and what contradicts it."""
         from hardwon.believing import links_of
 
         return links_of(self._store, self.project, intake.record_id(record_id))
 
     def audit(self, record_id: str | UUID) -> list[LifeEvent]:
-        """A record's whole life, oldest first: created, and everything that happened to it since. A forgotten record has
-        its tombstone left; an id that was never known gives an empty list."""
+        """The whole life of the record of that `record_id`, oldest first: created, and everything that happened to it since. A
+        forgotten record has its tombstone left; an id that was never known gives an empty list."""
         from hardwon.reports import LifeEvent
 
         wanted = intake.record_id(record_id)
@@ -70,7 +70,8 @@ class Asking(Core):
         return life
 
     def browse(self, limit: int | None = None, **filters: Any) -> Iterator[AnyRecord]:
-        """Records that pass all filters, newest first. Nothing stays locked between two of them."""
+        """Records that pass all filters, newest first; without a `limit` all of them. Nothing stays locked between two of
+        them."""
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
             raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
         asked = Filters.of(self.project, filters)
@@ -91,9 +92,9 @@ class Asking(Core):
         return Page([record_of(stored) for stored in found[:size]], intake.written_cursor(more) if more else None)
 
     def recall(self, query: str, k: int = 5, *, as_of: datetime | str | None = None, **filters: Any) -> list[Hit]:
-        """The `k` records that answer best, each with its score and why. Archived ones only where `status="archived"` asks for
-        them, and a source that was rolled back only where `author` does. `as_of` a time: what was believed then, of what was
-        recorded by then and is not forgotten."""
+        """The `k` records that answer the `query` best, each with its score and why. Archived ones only where
+        `status="archived"` asks for them, and a source that was rolled back only where `author` does. `as_of` a time: what was
+        believed then, of what was recorded by then and is not forgotten."""
         k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
         intake.text("query", query)
         asked = Filters.of(self.project, filters)
@@ -127,9 +128,10 @@ class Asking(Core):
         budget_tokens: int = limits.CONTEXT_TOKENS,
         count_tokens: Callable[[str], int] = count_tokens,
     ) -> Context:
-        """What matters before the next attempt, ready for a prompt: rules of the task, known fixes of the issue, similar cases.
-        Never more than `budget_tokens`, counted on the very text; empty where there is nothing to say. The text is data: it
-        is fenced, and says so. `count_tokens` counts for your own model; the default counts at least as many as any."""
+        """What matters before the next attempt, ready for a prompt: rules of the `task_id`, known fixes of the `issue`, cases
+        similar to the `query`. Never more than `budget_tokens`, counted on the very text; empty where there is nothing to say.
+        The text is data: it is fenced, and says so. `count_tokens` counts for your own model; the default counts at least as
+        many as any."""
         intake.optional_text("query", query)
         intake.optional_text("task_id", task_id)
         budget = intake.whole_number("budget_tokens", budget_tokens, 1, limits.CONTEXT_TOKENS_MAX)
@@ -150,7 +152,7 @@ class Asking(Core):
         steps: Sequence[Step | Mapping[str, Any]] = (),
     ) -> Advice:
         """What is known of an action before it is taken: whether it failed here before, how likely it is to work, what worked
-        instead. `error` is what is to be got rid of, `steps` are those of the current attempt so far."""
+        instead. `task` is what it is for, `error` what is to be got rid of, `steps` are those of the current attempt so far."""
         for name, value in (("action", action), ("task", task), ("error", error)):
             intake.optional_text(name, value)
         if not intake.text("action", action).strip():

@@ -68,12 +68,15 @@ class Core:
         checkout: bool = True,
         busy_timeout_ms: int | None = None,
     ) -> None:
-        """`embedder` adds meaning to text search (`hardwon.outside.embedders` has some). `llm` writes rules when
-        `consolidate(llm=True)` asks for them. `consolidate_every`: after so many episodes the memory is consolidated by itself,
-        without the LLM; 0 means never. `publish_after`: a verified record that was credited so often is published; 0 means
-        never. `staleness`: inside a git checkout, recall looks whether the files that hits are about are still what they
-        were. `checkout`: whether the git checkout that we are in counts at all; not where others record from elsewhere, as
-        through a server. `busy_timeout_ms`: how long to wait for other writers, where that is to be shorter than usual."""
+        """`location`: a folder, a `.db` file, `postgresql://…`, or None for the nearest `.hardwon` folder upward, else the
+        user's own. `project`: None for the checkout's name where the memory was looked for, `default` where it was named.
+        `embedder` adds meaning to text search (`hardwon.outside.embedders` has some). `llm` writes rules when
+        `consolidate(llm=True)` asks for them. `clock` tells the time, with a zone. `consolidate_every`: after so many episodes
+        the memory is consolidated by itself, without the LLM; 0 means never. `publish_after`: a verified record that was
+        credited so often is published; 0 means never. `staleness`: inside a git checkout, recall looks whether the files that
+        hits are about are still what they were. `checkout`: whether the git checkout that we are in counts at all; not where
+        others record from elsewhere, as through a server. `busy_timeout_ms`: how long to wait for other writers, where that is
+        to be shorter than usual."""
         if llm is not None and not callable(getattr(llm, "complete", None)):
             raise InvalidInputError.one("llm", llm, "something with a method complete(system, user), such as a ChatModel")
         self._consolidate_every = intake.whole_number("consolidate_every", consolidate_every, 0, limits.JSON_INT_ABS_MAX)

@@ -34,8 +34,8 @@ class Deciding(Core):
     """Decides what is believed, and forgets."""
 
     def credit(self, context_or_ids: Context | str | UUID | Iterable[str | UUID], outcome: bool, by: str = "user") -> list[str]:
-        """What was recalled helped (True) or did not (False): it stands higher, or lower, in what is recalled later. Returns
-        the ids that were credited; ids of no record are left out."""
+        """What was recalled helped (`outcome` True) or did not (False): it stands higher, or lower, in what is recalled later.
+        `context_or_ids`: the context, an id or several. Returns the ids that were credited; ids of no record are left out."""
         from hardwon.recalling import Context
 
         if not isinstance(outcome, bool):
@@ -59,17 +59,19 @@ class Deciding(Core):
         return known
 
     def verify(self, record_id: str, by: Verifier, verification_id: str | None = None, author: str | None = None) -> AnyRecord:
-        """Vouches for a record: a test, a person or a compiler confirmed it. `author` is who says so, `by` where nobody is
-        named."""
+        """Vouches for a record: a test, a person or a compiler confirmed it. `by` is which of them, `verification_id` the run
+        or approval, `author` who says so (`by` where nobody is named). `UnknownRecordError` where no record has that
+        `record_id`."""
         details = {"verified_by": by, "verification_id": verification_id}
         return self._change_status(record_id, "verified", by if author is None else author, details)
 
     def publish(self, record_id: str, by: str = "user") -> AnyRecord:
-        """Marks a verified record as one that proved itself."""
+        """Marks a verified record as one that proved itself. `UnknownRecordError` where no record has that `record_id`."""
         return self._change_status(record_id, "published", by, {})
 
     def archive(self, record_id: str, reason: str, by: str = "user") -> AnyRecord:
-        """Takes a record out of recall. It stays readable."""
+        """Takes a record out of recall, and says for what `reason`. It stays readable. `UnknownRecordError` where no record has
+        that `record_id`."""
         return self._change_status(record_id, "archived", by, {"reason": reason})
 
     @done_again
@@ -87,7 +89,8 @@ class Deciding(Core):
 
     @done_again
     def supersede(self, old_id: str, new_id: str, reason: str, by: str = "user") -> AnyRecord:
-        """Archives a record in favour of the one that replaces it; returns the old one as it stands now."""
+        """Archives the record `old_id` in favour of `new_id`, which replaces it for that `reason`; returns the old one as it
+        stands now. `UnknownRecordError` where either is none."""
         event = Event(record_id=old_id, kind="superseded", at=self._clock(), by=by, replaced_by=new_id, reason=reason)
         if event.record_id == event.replaced_by:
             raise InvalidInputError.one("new_id", new_id, "the id of another record")
@@ -101,8 +104,8 @@ class Deciding(Core):
 
     @done_again
     def rollback(self, source: str, reason: str = "", by: str = "user") -> Decision:
-        """Undoes what a source (an author) taught: no knowledge counts its records, recall leaves them out unless it is
-        asked for that author, and so it stays for what the source records from now on. `undo` takes it back."""
+        """Undoes what a `source` (an author) taught, for a `reason`: no knowledge counts its records, recall leaves them out
+        unless it is asked for that author, and so it stays for what the source records from now on. `undo` takes it back."""
         from hardwon import consolidating
 
         for name, value in (("source", source), ("reason", reason), ("by", by)):
@@ -118,9 +121,9 @@ class Deciding(Core):
 
     @done_again
     def undo(self, decision_id: str | UUID, by: str = "user") -> AnyRecord:
-        """Takes back a decision (a rollback, a merge, a promotion, a cleanup …), by its id, and gives it; or that a record was
-        verified, published, archived or replaced, by the id of that event in `audit`, and gives the record as it is again. What
-        was taken back stays in the log."""
+        """Takes back a decision (a rollback, a merge, a promotion, a cleanup …), and gives it; or that a record was verified,
+        published, archived or replaced, and gives the record as it is again. `decision_id` is the decision's id, or that of the
+        event in `audit`. What was taken back stays in the log."""
         wanted = intake.record_id(decision_id)
         with self._writing() as writer:
             stored = writer.get(self.project, wanted)
@@ -156,8 +159,9 @@ class Deciding(Core):
         by: str = "user",
         **filters: Any,
     ) -> Forgotten:
-        """Erases records for good: `forget(id)`, `forget([ids])`, or by filters, `forget(author="x")`. A tombstone without
-        content stays, so that a merge or a load does not bring them back."""
+        """Erases records for good: `forget(id)`, `forget([ids])`, or by filters, `forget(author="x")`; one or the other must be
+        said as `ids_or_filters` or keywords. A tombstone without content stays, so that a merge or a load does not bring them
+        back."""
         from hardwon.reports import Forgotten
 
         if isinstance(ids_or_filters, Mapping):
@@ -226,9 +230,10 @@ class Deciding(Core):
     def record_tests(
         self, ran: Iterable[RanTest], run_id: str | None = None, *, task: str | None = None, started: datetime | None = None
     ) -> TestFeedback:
-        """What a test run says: a test that fails becomes a fact with its failure hash, and one that passes again verifies what
-        was tried since it last failed, as far as `docs/feedback.md` says. `started`: when the run began, now where nobody says.
-        One transaction, and none where nothing changed."""
+        """What a test run says: each of `ran` is a `hardwon.feedback.RanTest`. A test that fails becomes a fact with its
+        failure hash, and one that passes again verifies what was tried since it last failed, as far as `docs/feedback.md` says.
+        `run_id` names the run, `task` tags its records, `started` is when it began (now where nobody says). One transaction,
+        and none where nothing changed."""
         from hardwon import feedback  # only whoever runs tests waits for it
 
         given = intake.items("ran", ran)

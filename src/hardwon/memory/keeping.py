@@ -14,6 +14,7 @@ from hardwon import intake, limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
 from hardwon.fields import now, to_us
 from hardwon.learn.lessons import DAY_US
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.memory.core import Core, current_folder
 from hardwon.model import LOCAL_ACTIONS, AnyRecord, Decision
 from hardwon.recall.searchable import searchable_text
@@ -97,7 +98,7 @@ class Keeping(Core):
         by: str = "user",
         progress: Progress | None = None,
     ) -> CleanedUp:
-        """Takes fixes older than so many days out of the history; successful ones when they are three times as old, or
+        """Takes fixes of more than `older_than_days` out of the history; successful ones when they are three times as old, or
         `successes_days`. What they taught stays, and so do those that somebody vouches for, that helped, or that are the last
         of their pattern, of its solution or of a proven strategy. `undo` brings them back until `compact`. All or nothing."""
         from hardwon import consolidating, tidying
@@ -117,8 +118,8 @@ class Keeping(Core):
         by: str = "user",
         progress: Progress | None = None,
     ) -> Compressed:
-        """Packs the details of fixes older than so many days away. They stay in the history, shortened, and are found by their
-        summaries; `get` reads them whole, `undo` unpacks them. All or nothing."""
+        """Packs the details of fixes of more than `older_than_days` away. They stay in the history, shortened, and are found by
+        their summaries; `get` reads them whole, `undo` unpacks them. All or nothing."""
         from hardwon import consolidating, tidying
 
         before_us = self._days_ago("older_than_days", older_than_days)
@@ -146,9 +147,9 @@ class Keeping(Core):
         """The tables of fix history in this memory's file, to read."""
         from hardwon.fix_history import FixHistory  # few ask
 
-        if not isinstance(self._store, SqliteStore) or self.project != place.DEFAULT_PROJECT:
+        if not isinstance(self._store, SqliteStore) or self.project != DEFAULT_PROJECT:
             raise FileOnlyError(
-                f"the tables of fix history are of the project {place.DEFAULT_PROJECT!r} of a memory in a local file: of a "
+                f"the tables of fix history are of the project {DEFAULT_PROJECT!r} of a memory in a local file: of a "
                 "database, hardwon --memory copy.db merge URL makes one; fix_totals, patterns and strategies need no tables"
             )
         return FixHistory(self._store)
@@ -168,9 +169,9 @@ class Keeping(Core):
         format: Literal["jsonl", "json"] = "jsonl",  # noqa: A002  # the word every user of an export looks for
         progress: Progress | None = None,
     ) -> int:
-        """Writes every record of the project, as of one instant, one JSON object a line (`json`: as one list); returns how
-        many. Fixes that were cleaned up are written whole; of those that were compacted since there is nothing left to write,
-        and only `merge` carries what they taught."""
+        """Writes every record of the project, as of one instant, to the file at `path`, one JSON object a line (`format` json:
+        as one list); returns how many. Fixes that were cleaned up are written whole; of those that were compacted since there
+        is nothing left to write, and only `merge` carries what they taught."""
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
         target = intake.path("path", path)
@@ -183,8 +184,8 @@ class Keeping(Core):
             return jsonl.write(target, whole, total, progress, as_list=format == "json")
 
     def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
-        """Adds the records of an exported file. The whole file is checked before anything is written. What is here already
-        stays as it is; what is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged."""
+        """Adds the records of the exported file at `path`. The whole file is checked before anything is written. What is here
+        already stays as it is; what is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged."""
         from hardwon import moving
 
         return moving.load(
@@ -220,8 +221,8 @@ class Keeping(Core):
         )
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:
-        """Copies the whole memory file as of one instant, while others write; verified, with a checksum beside it. Not of a
-        database, which its own tools copy."""
+        """Copies the whole memory file to `path` as of one instant, while others write; verified, with a checksum beside it.
+        Not of a database, which its own tools copy."""
         from hardwon.reports import Backup
 
         target = intake.path("path", path)
@@ -230,8 +231,8 @@ class Keeping(Core):
 
     @classmethod
     def restore(cls, path: str | Path, location: str | Path | None = None, progress: Progress | None = None) -> Path | None:
-        """Puts a backup where the memory at `location` is, also while others have it open. Returns where the memory that
-        was there is kept, or None if there was none."""
+        """Puts the backup at `path` where the memory at `location` is, also while others have it open. Returns where the memory
+        that was there is kept, or None if there was none."""
         found = place.find(location, current_folder())
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")

@@ -35,8 +35,8 @@ class Learned(Core):
         tool: str | None = None,
         task: str | None = None,
     ) -> Odds:
-        """How likely something is to work, and on what that rests: a fix for an issue (its `fixer_type` is the fixer, where
-        `fixer` names none), fixes of a model, an issue type or both, a tool at a task; with nothing said, all fixes."""
+        """How likely something is to work, and on what that rests: a fix for an `issue` (its `fixer_type` is the fixer, where
+        `fixer` names none), fixes of a `model`, an `issue_type` or both, a `tool` at a `task`; with nothing said, all fixes."""
         for name, value in (("model", model), ("issue_type", issue_type), ("fixer", fixer), ("tool", tool), ("task", task)):
             intake.optional_text(name, value)
         if tool is not None or task is not None:
@@ -64,21 +64,22 @@ class Learned(Core):
         return self._known.temporal_patterns()
 
     def strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
-        """What was done about an issue type, the likeliest to succeed first."""
+        """What was done about an `issue_type`, the likeliest to succeed first."""
         usual = self.odds(issue_type=intake.text("issue_type", issue_type)).p_success
         return self._known.strategies("type", issue_type, usual, _limit(limit))
 
     def failed_strategies(self, issue_type: str, limit: int = 10) -> list[Strategy]:
-        """What was done about an issue type and failed more often than it succeeded, what failed most first."""
+        """What was done about an `issue_type` and failed more often than it succeeded, what failed most first."""
         usual = self.odds(issue_type=intake.text("issue_type", issue_type)).p_success
         return self._known.failed_strategies(issue_type, usual, _limit(limit))
 
     def best_strategies(self, limit: int = 5) -> dict[str, list[Strategy]]:
-        """What succeeded, by issue type: the most frequent type first, and of each the likeliest to succeed again."""
+        """What succeeded, by issue type: the most frequent type first, and of each, up to `limit`, the likeliest to succeed
+        again."""
         return self._known.best_strategies(_limit(limit))
 
     def model_insights(self, name: str) -> ModelInsights:
-        """What is known of a model: how its fixes went, its common issues, and what helped."""
+        """What is known of the model of this `name`: how its fixes went, its common issues, and what helped."""
         return self._known.model_insights(intake.text("name", name))
 
     def fix_totals(self) -> FixTotals:
@@ -107,7 +108,7 @@ class Learned(Core):
         return self._known.fixers()
 
     def fixes_since(self, since: datetime | str | int) -> int:
-        """How many attempts to fix something there were from an exact time on."""
+        """How many attempts to fix something there were from the exact time `since` on."""
         asked = Filters.of(self.project, {"since": since}).since
         if asked is None:
             raise InvalidInputError.one("since", since, "a time")
@@ -119,8 +120,8 @@ class Learned(Core):
         return self._known.solutions(error, _limit(limit))
 
     def rules(self, task_id: str | None = None, state: RuleState | None = None, limit: int = 10) -> list[Rule]:
-        """What works and what to avoid: for a task, with what holds for the whole project; without one, only the latter.
-        Active rules first, then candidates, then retired ones."""
+        """What works and what to avoid: for a `task_id`, with what holds for the whole project; without one, only the latter.
+        Active rules first, then candidates, then retired ones; `state` asks for one of these alone."""
         intake.optional_text("task_id", task_id)
         if state not in (None, "candidate", "active", "retired"):
             raise InvalidInputError.one("state", state, "candidate, active or retired")
@@ -132,7 +133,7 @@ class Learned(Core):
         return self._known.candidate_rules(_limit(limit))
 
     def cards(self, task_id: str | None = None, limit: int = 10) -> list[Card]:
-        """Mistakes that episodes reported, of a task or of all. Types take turns, so that none crowds out the others."""
+        """Mistakes that episodes reported, of a `task_id` or of all. Types take turns, so that none crowds out the others."""
         intake.optional_text("task_id", task_id)
         return self._known.cards(task_id, _limit(limit))
 
@@ -141,16 +142,16 @@ class Learned(Core):
         return self._known.tasks(_limit(limit))
 
     def scores(self, task_id: str) -> ScoreHistory:
-        """How a task went: mean, best, trend, and the newest scores."""
+        """How the task of this `task_id` went: mean, best, trend, and the newest scores."""
         return self._known.scores(intake.text("task_id", task_id))
 
     def compare(
         self, task_id: str | None = None, *, tag: str | None = None, by_run: bool = False, **filters: Any
     ) -> Comparison:
-        """Whether the memory helps: scores of episodes that had it against scores of those that had not. An episode had it
-        that says what it recalled, be it nothing (`recalled=`, or `ep.context()`); or, with a `tag`, that has this one.
-        `by_run`: the episodes of a run (`source.id`) count as one, which is right where they learn from one another. Filters as
-        in `browse`; of very many episodes the newest are compared."""
+        """Whether the memory helps, at a `task_id` or at all: scores of episodes that had it against scores of those that had
+        not. An episode had it that says what it recalled, be it nothing (`recalled=`, or `ep.context()`); or, with a `tag`,
+        that has this one. `by_run`: the episodes of a run (`source.id`) count as one, which is right where they learn from one
+        another. Filters as in `browse`; of very many episodes the newest are compared."""
         for name, value in (("task_id", task_id), ("tag", tag)):
             intake.optional_text(name, value)
         if not isinstance(by_run, bool):
@@ -163,14 +164,15 @@ class Learned(Core):
         return compare(self._known.scored(asked.altered(kind="episode"), tag), by_run=by_run)
 
     def decisions(self, action: Action | None = None, task_id: str | None = None, limit: int = 100) -> list[Decision]:
-        """What was decided about knowledge and not undone, newest first. Of a task: with what concerns the whole project."""
+        """What was decided about knowledge and not undone, newest first; `action` asks for one sort. Of a `task_id`: with what
+        concerns the whole project."""
         intake.optional_text("task_id", task_id)
         if action is not None and action not in ACTIONS:
             raise InvalidInputError.one("action", action, f"one of {', '.join(ACTIONS)}")
         return self._known.decisions(ACTIONS if action is None else (action,), task_id)[: _limit(limit)]
 
     def adopted(self, origin: str, limit: int = 100) -> list[Adopted]:
-        """What was adopted from one sort of store, without records, and still counts; the newest first."""
+        """What was adopted from one sort of store (`origin`), without records, and still counts; the newest first."""
         return self._known.adopted(intake.text("origin", origin), _limit(limit))
 
     def failing_tests(self) -> list[str]:

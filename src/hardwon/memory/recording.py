@@ -51,11 +51,12 @@ class Recording(Core):
     """Keeps what was tried, and how it turned out."""
 
     def add(self, record: AnyRecord) -> str:
-        """Keeps a record and returns its id once it is on disk. Adding the same record again changes nothing."""
+        """Keeps a record and returns its id once it is on disk. Adding the same record again changes nothing. `ConflictError`
+        where its id is kept with other content, or was forgotten."""
         return self.keep(record).id
 
     def add_many(self, records: Iterable[AnyRecord]) -> list[str]:
-        """Keeps all of the records or, when one is refused, none. One transaction."""
+        """Keeps all of the records or, when one is refused, none; returns their ids. One transaction."""
         return [record.id for record in self.keep_many(records)]
 
     @done_again
@@ -113,7 +114,9 @@ class Recording(Core):
         summary: str | None = None,
         **keys: Any,
     ) -> Experience:
-        """Keeps an experience. `keys` are the key that the outcome and tool require, keys of your own, and the envelope's."""
+        """Keeps an experience. `content` says what happened, `outcome` is success, failure, learning or interaction, `tool`
+        what was used; without a `summary` the content makes one. `keys` are the key that the outcome and tool require, keys of
+        your own, and the envelope's."""
         envelope = {name: keys.pop(name) for name in intake.ENVELOPE_KEYWORDS if name in keys}
         for name in _NOT_EXTRA_KEYS:
             if name in keys:
@@ -132,9 +135,10 @@ class Recording(Core):
         restate: bool = False,
         **envelope: Unpack[Envelope],
     ) -> Fact:
-        """Keeps one self-contained sentence. The names in it are added to the entities, times such as "yesterday" get their
-        date, and what keeps it from standing alone is told in `findings`. `restate=True` has the LLM write it anew, if it can.
-        Who says again what is known strengthens it: the first fact comes back, and no other is kept."""
+        """Keeps one self-contained sentence, the `content`. `fact_type` is error, solution, observation or decision,
+        `confidence` how sure it is, from 0 to 1. The names in it are added to the `entities`, times such as "yesterday" get
+        their date, and what keeps it from standing alone is told in `findings`. `restate=True` has the LLM write it anew, if it
+        can. Who says again what is known strengthens it: the first fact comes back, and no other is kept."""
         given = self._made(
             Fact,
             {
@@ -190,7 +194,8 @@ class Recording(Core):
     def record_trajectory(
         self, task: str, steps: Sequence[Step | Mapping[str, Any]], final_reward: float, **envelope: Unpack[Envelope]
     ) -> Trajectory:
-        """Keeps what was done step by step and how it ended."""
+        """Keeps what was done at a `task` step by step and how it ended. Each of `steps` has action, observation and reward;
+        `final_reward` is from 0 to 1, and from 0.5 on it was solved."""
         return self._keep(
             Trajectory, {"task": task, "steps": intake.items("steps", steps), "final_reward": final_reward}, envelope
         )
@@ -206,7 +211,9 @@ class Recording(Core):
         mistake_cards: Sequence[MistakeCard | Mapping[str, Any]] = (),
         **envelope: Unpack[Envelope],
     ) -> Episode:
-        """Keeps one scored attempt at a task."""
+        """Keeps one scored attempt at a task. `score` is from 0 to 1, `steps` how many it took, `trajectory_summary` what was
+        done. `mistakes` and `successes` are sentences that become rules of the `task_id`; `mistake_cards` say what would have
+        been right."""
         own = {
             "task_id": task_id,
             "score": score,
@@ -232,7 +239,10 @@ class Recording(Core):
         confidence: float | None = None,
         **envelope: Unpack[Envelope],
     ) -> Fix:
-        """Keeps one attempt to fix an issue: whether it was applied, and whether it was verified to work."""
+        """Keeps one attempt to fix an issue: whether it was applied (`fix_success`), and whether it was verified to work
+        (`verification_success`). `analysis` is the cause that was found, `fix_commands` what was done (kept as text, never
+        run), `execution_time_seconds` how long it took, `system_info` what matters of the machine, `notes` anything else;
+        `fixer_type` is who tried, `confidence` how sure that one was, from 0 to 1."""
         own = {
             "issue": issue,
             "fix_success": fix_success,
@@ -248,8 +258,8 @@ class Recording(Core):
         return self._keep(Fix, own, envelope)
 
     def record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
-        """Keeps records of one kind, each given by the keywords of `record_fact`, `record_trajectory`, `record_episode` or
-        `record_fix`: all of them or, when one is refused, none. One transaction."""
+        """Keeps records of one `kind`, each of `many` given by the keywords of `record_fact`, `record_trajectory`,
+        `record_episode` or `record_fix`: all of them or, when one is refused, none. One transaction."""
         if kind not in _RECORDED_KINDS:
             raise InvalidInputError.one("kind", kind, f"one of {', '.join(_RECORDED_KINDS)}")
         made: list[AnyRecord] = []

@@ -1,1 +1,1 @@
-"""What we talk to that is not ours: git, and later an LLM endpoint and embedders."""
+"""What we talk to that is not ours: git and its hooks, settings of other programs, commands, an LLM endpoint, embedders."""

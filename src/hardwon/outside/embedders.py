@@ -86,6 +86,7 @@ class WordLlamaEmbedder:
         return "WordLlamaEmbedder()"
 
     def embed(self, texts: Sequence[str]) -> object:
+        """A vector for each text, in their order. `EmbeddingError` where the model fails."""
         try:
             return self._model.embed(list(texts), batch_size=limits.EMBED_MODEL_TEXTS)
         except Exception as error:
@@ -119,6 +120,7 @@ class FastembedEmbedder:
         return f"FastembedEmbedder({self.model!r})"
 
     def embed(self, texts: Sequence[str]) -> object:
+        """A vector for each text, in their order. `EmbeddingError` where the model fails."""
         try:
             return list(self._model.embed(list(texts), batch_size=limits.EMBED_MODEL_TEXTS))
         except Exception as error:
@@ -161,6 +163,7 @@ class EndpointEmbedder:
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text, in their order. `EmbeddingError` where the endpoint fails."""
         dimension = self.dimension
         rows = [[0.0] * dimension for _ in texts]
         sent = [place for place, text in enumerate(texts) if text.strip()]
@@ -193,6 +196,7 @@ class CallableEmbedder:
         return f"CallableEmbedder(name={self.name!r}, dimension={self.dimension})"
 
     def embed(self, texts: Sequence[str]) -> object:
+        """What the function gives for the texts."""
         return self._function(list(texts))
 
 

@@ -209,9 +209,18 @@ def _wanted(ranked: Sequence[str], room: Room) -> set[str]:
     return wanted
 
 
-def _say_digests(cases: Sequence[Case], weights: dict[str, float], wanted: set[str], room: Room) -> None:
-    """Short actions that worked, with the wanted names they showed; the most for its length first."""
-    steps: dict[str, tuple[dict[str, str], dict[str, str], float, Case]] = {}
+class _Step(NamedTuple):
+    """A short action that worked, and the names that it used and showed, each as it is spelled."""
+
+    action: str
+    did: dict[str, str]
+    saw: dict[str, str]
+    trust: float
+    case: Case
+
+
+def _short_steps(cases: Sequence[Case], room: Room) -> list[_Step]:
+    steps: dict[str, _Step] = {}
     for case in cases:
         trust = (case.relevance / cases[0].relevance) ** SHARPNESS
         for act in case.acts:
@@ -220,26 +229,32 @@ def _say_digests(cases: Sequence[Case], weights: dict[str, float], wanted: set[s
                 act.worked and len(action) <= DIGEST_CHARS_MAX and action not in steps and len(steps) < DIGESTS_CONSIDERED_MAX
             )
             if short and room.count(action) <= DIGEST_ACTION_TOKENS_MAX:
-                steps[action] = _names_in(action), _names_in(act.observation), trust, case
+                steps[action] = _Step(action, _names_in(action), _names_in(act.observation), trust, case)
+    return list(steps.values())
+
+
+def _say_digests(cases: Sequence[Case], weights: dict[str, float], wanted: set[str], room: Room) -> None:
+    """Short actions that worked, with the wanted names they showed; the most for its length first."""
+    steps = _short_steps(cases, room)
     floor = room.left * (1 - DIGESTS_SHARE)
     while steps:
-        best: tuple[float, str, str, Case] | None = None
-        for action, (did, saw, trust, case) in list(steps.items()):
-            new = [saw[name] for name in reversed(saw) if name in wanted and name not in room.known and name not in did]
-            gain = [name for name in did if name in wanted and name not in room.known] + [name.lower() for name in new]
-            if len(gain) < DIGEST_NAMES_MIN:
-                del steps[action]
-                continue
-            line = f"{action}: {' '.join(new)} {case.mark}" if new else f"{action} {case.mark}"
+        unsaid = wanted - room.known
+        steps = [step for step in steps if len(unsaid & (step.did.keys() | step.saw.keys())) >= DIGEST_NAMES_MIN]
+        best: tuple[float, _Step, str] | None = None
+        for step in steps:
+            new = [step.saw[name] for name in reversed(step.saw) if name in unsaid and name not in step.did]
+            line = f"{step.action}: {' '.join(new)} {step.case.mark}" if new else f"{step.action} {step.case.mark}"
             cost = room.cost(line)
-            value = trust * sum(weights[name] for name in gain) / cost
-            affordable = room.left - cost >= floor and room.may_say(cost, case.source)
+            gain = [name for name in step.did if name in unsaid] + [name.lower() for name in new]
+            value = step.trust * sum(weights[name] for name in gain) / cost
+            affordable = room.left - cost >= floor and room.may_say(cost, step.case.source)
             if affordable and (best is None or value > best[0]):
-                best = value, action, line, case
+                best = value, step, line
         if best is None:
             break
-        del steps[best[1]]
-        room.say(best[2], best[3].source, [best[3].id])
+        _, said, line = best
+        steps.remove(said)
+        room.say(line, said.case.source, [said.case.id])
 
 
 def _say_names(

@@ -24,13 +24,8 @@ _MAGIC = re.compile(r"[*?[]")
 _EVERY_NAME = frozenset({"*", "*.json", "**"})
 
 
-def compile_glob(pattern: str) -> Glob:
-    """The pattern, ready to match. Raises InvalidInputError where it leads out of the tree or is too long."""
-    return Glob(pattern)
-
-
 class Glob:
-    """A pattern for files below a folder."""
+    """A pattern for files below a folder. Raises InvalidInputError where it leads out of the tree or is too long."""
 
     __slots__ = ("_folder", "_name", "pattern")
 

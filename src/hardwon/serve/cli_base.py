@@ -22,11 +22,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
+from hardwon.locations import without_password
 from hardwon.memory import Memory
 from hardwon.model import Record
 from hardwon.serve.settings import Settings
 from hardwon.serve.terminal import Line, Look, shown, visible
-from hardwon.store.place import without_password
 
 if TYPE_CHECKING:
     from hardwon.outside.embedders import Embedder

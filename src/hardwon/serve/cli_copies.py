@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from hardwon.locations import is_url
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import (
     CARE,
@@ -23,7 +24,6 @@ from hardwon.serve.cli_base import (
     write_text,
 )
 from hardwon.serve.terminal import size_text, visible
-from hardwon.store.place import is_url
 
 
 class ExportFormat(StrEnum):

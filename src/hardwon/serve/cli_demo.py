@@ -10,9 +10,9 @@ import typer
 
 from hardwon import limits
 from hardwon.errors import ConflictError
+from hardwon.locations import without_password
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import DATA_SETS, Given, Json, command, counted, write, write_text
-from hardwon.store.place import without_password
 
 FOLDER: Final = "hardwon-demo"
 _SEVERAL: Final = {"fix": "fixes", "trajectory": "trajectories"}

@@ -13,6 +13,7 @@ import typer
 
 from hardwon import limits
 from hardwon.errors import PlaceError
+from hardwon.locations import is_url
 from hardwon.serve.cli_base import (
     OLDER_SCRIPTS,
     Command,
@@ -39,7 +40,6 @@ from hardwon.serve.cli_fixes import (
     show_recent,
     show_successful,
 )
-from hardwon.store.place import is_url
 
 if TYPE_CHECKING:
     from hardwon.doors.fixes import AIMemory

@@ -7,10 +7,10 @@ from typing import Annotated, Final
 
 import typer
 
+from hardwon.locations import without_password
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import RECORDING, Chosen, Json, chosen, command, write_json, write_text
 from hardwon.serve.cli_care import quoted
-from hardwon.store.place import without_password
 
 _FOLDER: Final = ".hardwon"  # in which every command looks for the memory of the folder it is called in
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from hardwon.errors import InvalidInputError
+from hardwon.locations import DEFAULT_PROJECT, is_url, without_password
 from hardwon.serve.cli_base import (
     SERVING,
     Json,
@@ -21,7 +22,6 @@ from hardwon.serve.cli_base import (
     write_json,
     write_text,
 )
-from hardwon.store.place import DEFAULT_PROJECT, is_url, without_password
 
 if TYPE_CHECKING:
     from hardwon.store.postgres.setup import Setup

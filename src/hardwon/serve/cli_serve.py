@@ -16,9 +16,9 @@ import typer
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.govern.access import Caller
+from hardwon.locations import is_url
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import SERVING, Json, chosen, command, complain, require_packages, write
-from hardwon.store.place import is_url
 
 ANYBODY: Final = Caller("anonymous", "admin")
 """Who everybody is where no token is asked for."""

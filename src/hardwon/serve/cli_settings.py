@@ -5,12 +5,12 @@ from typing import Any
 import typer
 
 from hardwon.govern.redaction import redact
+from hardwon.locations import is_url, without_password
 from hardwon.memory import Memory
 from hardwon.model import Source
 from hardwon.serve.cli_base import CARE, Json, command, settings_of, write_json, write_lines
 from hardwon.serve.settings import Setting, Settings
 from hardwon.serve.terminal import QUIET, STRONG, Line, Span, visible
-from hardwon.store.place import is_url, without_password
 
 
 @command(

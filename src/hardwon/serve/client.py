@@ -37,6 +37,7 @@ from hardwon.errors import (
     TooManyRequestsError,
     UnknownRecordError,
 )
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.memory import Memory
 from hardwon.model import AnyRecord, Record
 from hardwon.outside.git import Repository, repository_root
@@ -47,7 +48,6 @@ from hardwon.serve.arguments import Enveloped, Remember
 from hardwon.serve.operations import OPERATIONS, Operation
 from hardwon.serve.shapes import json_bytes, jsonable, parsed
 from hardwon.store import files
-from hardwon.store.place import DEFAULT_PROJECT
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _NOT_SAID: Final = ("author", "by", "progress", "count_tokens")

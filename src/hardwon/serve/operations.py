@@ -19,6 +19,7 @@ from hardwon.learn.confidence import Odds
 from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
 from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
 from hardwon.learn.rules import Card, Rule, ScoreHistory, TaskScores
+from hardwon.locations import is_url
 from hardwon.memory import Memory
 from hardwon.model import (
     MODEL_OF_KIND,
@@ -56,7 +57,6 @@ from hardwon.reports import (
 from hardwon.serve import arguments as takes
 from hardwon.serve.arguments import Arguments
 from hardwon.stats import Stats
-from hardwon.store.place import is_url
 
 Method = Literal["GET", "POST"]
 Signature = Literal["author", "by"]

@@ -1,5 +1,5 @@
-"""What a store promises. SQLite keeps it in `sqlite.py`, with what engines share (`reading.py`, `writing.py`); the tests in
-`tests/test_store_contract.py` hold for every store.
+"""What a store promises. SQLite keeps it in `sqlite.py`, PostgreSQL in `postgres/store.py`, with what engines share in
+`reading.py` and `writing.py`; the tests in `tests/test_store_contract.py` hold for every store.
 
 A store keeps rows and events, and finds them again. It never embeds, ranks or reads the clock: values come in, values go
 out. Everything is kept per project; no call sees two projects.

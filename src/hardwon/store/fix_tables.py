@@ -25,10 +25,10 @@ from hardwon.learn.canonical import canonical
 from hardwon.learn.confidence import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
 from hardwon.learn.lessons import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import VOUCHED_STATUSES
 from hardwon.store.contract import Stored
 from hardwon.store.packing import is_packed, plain_body
-from hardwon.store.place import DEFAULT_PROJECT
 from hardwon.store.rows import original_of
 from hardwon.store.sqlite_sql import SQLITE, SqliteSession
 from hardwon.store.tallies import rolled_back_authors

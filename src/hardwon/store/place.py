@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon.errors import InvalidInputError
+from hardwon.locations import DEFAULT_PROJECT, UNCLEAR, is_url, without_password
 from hardwon.outside.git import repository_root
 
 FOLDER_NAME: Final = ".hardwon"
 FILE_NAME: Final = "memory.db"
 FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
-DEFAULT_PROJECT: Final = "default"
 _ALLOWED: Final = "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"
-_URL: Final = re.compile(r"postgres(?:ql)?://")
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
-_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*)(?::[0-9]*)?(?:/.*)?")
-_UNCLEAR: Final = "…"
 COPIES: Final = (
     "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL copies a project of it into a "
     "file, and hardwon --memory URL merge copy.db brings that in"
@@ -37,33 +31,6 @@ class Place(NamedTuple):
     def location(self) -> str:
         """As an open memory tells it: without the password."""
         return str(self.path) if self.url is None else without_password(self.url)
-
-
-def is_url(location: object) -> bool:
-    """Whether a database is meant, and no file."""
-    return isinstance(location, str) and _URL.match(location) is not None
-
-
-def without_password(location: str) -> str:
-    """A location as it may be shown. An address that cannot be told apart from its password is not shown at all."""
-    scheme = _SCHEME.match(location)
-    if not scheme:
-        return location
-    head, mark, options = location.partition("?")
-    found = _ADDRESS.fullmatch(head)
-    clear = found and all(_HOST.fullmatch(host) for host in found["rest"].split(",")) and "@" not in options
-    if not found or not clear:
-        return f"{scheme[0]}{_UNCLEAR}"
-    shown = "&".join(option for option in options.split("&") if not _is_secret(option))
-    user = f"{found['user']}@" if found["user"] else ""
-    return f"{scheme[0]}{user}{found['rest']}{mark if shown else ''}{shown}"
-
-
-def _is_secret(option: str) -> bool:
-    from urllib.parse import unquote  # only databases have addresses
-
-    name = unquote(option.partition("=")[0]).lower()
-    return any(word in name for word in ("password", "secret", "scram"))
 
 
 def find(location: str | Path | None, start: Path) -> Place:
@@ -97,7 +64,7 @@ def _database(url: str) -> Place:
     shown = without_password(url)
     if not url.isprintable() or " " in url:
         raise InvalidInputError.one("location", shown, "an address on one line, other characters written as %20 and the like")
-    if shown.endswith(_UNCLEAR):
+    if shown.endswith(UNCLEAR):
         allowed = "postgresql://user@host:5432/database; inside its parts, @ is written %40, / is %2F, : is %3A and ? is %3F"
         raise InvalidInputError.one("location", shown, allowed)
     return Place(None, DEFAULT_PROJECT, url)

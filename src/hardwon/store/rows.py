@@ -11,12 +11,12 @@ from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.fix_rows import entry_of, shortened, summary_of
 from hardwon.learn.lessons import has_keys, keys_of, lessons_of, tidied_key
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import MODEL_OF_KIND, AnyRecord, Cleaned, Decision, Episode, Event, Experience, Fix, Record, Validation
 from hardwon.recall.searchable import searchable_text
 from hardwon.recall.terms import index_text
 from hardwon.store.contract import Row, Stored
 from hardwon.store.packing import is_packed, packed_body, packed_by, plain_body, unpack
-from hardwon.store.place import DEFAULT_PROJECT
 
 
 def digest_of(body: bytes) -> bytes:

@@ -20,6 +20,7 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import BusyError, NearlyFullWarning
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
 from hardwon.store import phrases, presence, tallies, vectors
@@ -27,7 +28,6 @@ from hardwon.store.contract import Finding, Found, Progress, Row, Stored, TokenK
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import SCHEMA_VERSION
 from hardwon.store.phrases import ORDINARY, STORED
-from hardwon.store.place import DEFAULT_PROJECT
 from hardwon.store.pool import Pool
 from hardwon.store.reading import SqlStore
 from hardwon.store.sqlite_check import check_contents, check_library

@@ -8,12 +8,12 @@ from typing import Final
 import apsw
 
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import Decision, Event
 from hardwon.store import tallies, vectors
 from hardwon.store.contract import Appended, Row
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.packing import is_packed
-from hardwon.store.place import DEFAULT_PROJECT
 from hardwon.store.sqlite_sql import SQLITE, SqliteSession
 from hardwon.store.tree_index import TreeIndex
 from hardwon.store.writing import ROW, ROW_FIELDS, Kept, SqlWriter, taught_by

@@ -365,9 +365,5 @@ class TreeIndex:
         sql = "INSERT INTO tree_forgotten VALUES (?, ?) ON CONFLICT DO NOTHING"
         self._run_many(sql, [(self._project, each) for each in ids])
 
-    def is_forgotten(self, file_id: str) -> bool:
-        sql = "SELECT EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ? AND id = ?)"
-        return bool(self._run(sql, (self._project, file_id)).get)
-
 
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"

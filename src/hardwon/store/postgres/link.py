@@ -35,7 +35,7 @@ from hardwon.errors import (
     UnknownOutcomeError,
     UnreachableError,
 )
-from hardwon.store.place import is_url, without_password
+from hardwon.locations import is_url, without_password
 from hardwon.store.pool import Pool, forked_midway
 from hardwon.store.sql import Session, Values
 

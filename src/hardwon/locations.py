@@ -1,0 +1,41 @@
+"""What is written where a memory is meant: a file, or the address of a database, which may hold a password."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+DEFAULT_PROJECT: Final = "default"
+_URL: Final = re.compile(r"postgres(?:ql)?://")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
+_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*)(?::[0-9]*)?(?:/.*)?")
+UNCLEAR: Final = "…"
+"""Stands for an address that cannot be told apart from its password."""
+
+
+def is_url(location: object) -> bool:
+    """Whether a database is meant, and no file."""
+    return isinstance(location, str) and _URL.match(location) is not None
+
+
+def without_password(location: str) -> str:
+    """A location as it may be shown. An address that cannot be told apart from its password is not shown at all."""
+    scheme = _SCHEME.match(location)
+    if not scheme:
+        return location
+    head, mark, options = location.partition("?")
+    found = _ADDRESS.fullmatch(head)
+    clear = found and all(_HOST.fullmatch(host) for host in found["rest"].split(",")) and "@" not in options
+    if not found or not clear:
+        return f"{scheme[0]}{UNCLEAR}"
+    shown = "&".join(option for option in options.split("&") if not _is_secret(option))
+    user = f"{found['user']}@" if found["user"] else ""
+    return f"{scheme[0]}{user}{found['rest']}{mark if shown else ''}{shown}"
+
+
+def _is_secret(option: str) -> bool:
+    from urllib.parse import unquote  # only databases have addresses
+
+    name = unquote(option.partition("=")[0]).lower()
+    return any(word in name for word in ("password", "secret", "scram"))
