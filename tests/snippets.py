@@ -226,7 +226,9 @@ class Shell:
         for process in family:
             with suppress(psutil.NoSuchProcess):
                 process.terminate()
-        psutil.wait_procs(family, timeout=_WAIT_S)
+        _, alive = psutil.wait_procs(family, timeout=_WAIT_S)
+        for process in alive:
+            process.kill()
 
     def end(self) -> None:
         """With everything that a page left running."""
@@ -248,10 +250,10 @@ class Reader:
     printed: str = ""
 
     def read(self, block: Block) -> None:
+        if block.language not in KINDS:
+            raise WrongPageError(f"{block.at}: {block.language or 'no language'} is none of {', '.join(KINDS)}")
         if block.title is not None:
             self._write(block)
-        elif block.language not in KINDS:
-            raise WrongPageError(f"{block.at}: {block.language or 'no language'} is none of {', '.join(KINDS)}")
         elif block.never is None:
             KINDS[block.language](self, block)
 
@@ -347,7 +349,7 @@ class Reader:
         """Closes what the page left open, the newest first."""
         self.shell.end()
         for value in reversed(list(self.names.values())):
-            if callable(getattr(value, "close", None)) and not isinstance(value, type):
+            if callable(getattr(type(value), "close", None)):
                 value.close()
 
 
