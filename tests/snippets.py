@@ -113,6 +113,7 @@ def _until(numbered: Iterator[tuple[int, str]], end: str, begun: str) -> list[st
 # --- what is expected, and what came ------------------------------------------------------------------------------------
 
 _CHANGING: Final = (
+    (re.compile(r"(?<=hardwon-memory )[0-9a-f]{16}\b"), "HEX"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?"), "TIME"),
     (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "DATE"),
@@ -224,7 +225,9 @@ class Shell:
         for process in family:
             with suppress(psutil.NoSuchProcess):
                 process.terminate()
-        psutil.wait_procs(family, timeout=_WAIT_S)
+        _, alive = psutil.wait_procs(family, timeout=_WAIT_S)
+        for process in alive:
+            process.kill()
 
     def end(self) -> None:
         """With everything that a page left running."""
@@ -246,10 +249,10 @@ class Reader:
     printed: str = ""
 
     def read(self, block: Block) -> None:
+        if block.language not in KINDS:
+            raise WrongPageError(f"{block.at}: {block.language or 'no language'} is none of {', '.join(KINDS)}")
         if block.title is not None:
             self._write(block)
-        elif block.language not in KINDS:
-            raise WrongPageError(f"{block.at}: {block.language or 'no language'} is none of {', '.join(KINDS)}")
         elif block.never is None:
             KINDS[block.language](self, block)
 
@@ -345,7 +348,7 @@ class Reader:
         """Closes what the page left open, the newest first."""
         self.shell.end()
         for value in reversed(list(self.names.values())):
-            if callable(getattr(value, "close", None)) and not isinstance(value, type):
+            if callable(getattr(type(value), "close", None)):
                 value.close()
 
 

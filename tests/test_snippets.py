@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
+import markdown  # type: ignore[import-untyped]
 import pytest
 
 from command_line import EXAMPLES
@@ -52,6 +54,14 @@ def test_the_snippets_of_the_command_line_run_here_or_as_examples(tmp_path: Path
     read(page, tmp_path, monkeypatch)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_block_that_readers_see_goes_unseen(page: Path) -> None:
+    """However it is written: with other fences, in a list, or indented."""
+    shown = markdown.markdown(page.read_text(encoding="utf-8"), extensions=["pymdownx.superfences", "tables"])
+    seen = [block for block in blocks_of(page) if not block.hidden]
+    assert len(re.findall("<pre>", shown)) == len(seen)
+
+
 def test_few_blocks_are_never_run_and_each_is_known() -> None:
     assert [(block.page, block.never) for page in PAGES for block in blocks_of(page) if block.never] == NEVER_RUN
 
@@ -76,6 +86,7 @@ FALSE_PAGES = {
     "JSON that is none": "```json\n{'a': 1}\n```",
     "JSON Lines that are none": "```jsonl\n{}\nno\n```",
     "TOML that is none": "```toml\na: 1\n```",
+    "a file in an unknown language": '```nginx title="site.conf"\nlisten 80;\n```',
     "a block without an end": "```sh\nls\n",
     "a shell that leaves": "```sh\nexit 3\n```",
 }
