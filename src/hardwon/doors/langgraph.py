@@ -15,12 +15,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hardwon import intake, limits
-from hardwon.doors.json_filters import check_filter, passes
+from hardwon.doors.items import check_filter, json_object, name_of, passes
 from hardwon.errors import InvalidInputError, MissingExtraError
-from hardwon.fields import check_name, derived_id, new_id
+from hardwon.fields import check_name, new_id
 from hardwon.govern.redaction import redact
 from hardwon.memory import Memory
 from hardwon.model import AnyRecord, Experience, Metadata, Moment, Source
+from hardwon.recorder import cut
 
 try:
     from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
@@ -52,9 +53,6 @@ Namespace = tuple[str, ...]
 
 _AUTHOR: Final = "langgraph"
 _SAYS_NAMESPACE: Final = "namespace "
-_LETTERS: Final = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv", "-")
-"""A word of letters alone is one search term; one of digits and letters would be a dozen."""
-
 _FILTERED_MORE: Final = 10
 """Hits beyond those that are asked for: some are of items that were put again meanwhile."""
 
@@ -109,7 +107,7 @@ class HardwonStore(BaseStore):
         name = _item_name(op.namespace, op.key)
         if op.value is None:
             return name, None
-        value = _json_object(op.value)
+        value = json_object("value", op.value)
         at = self.memory.now()
         stood = self._get(op.namespace, op.key)
         text = _searched_text(value, self._fields if op.index is None else op.index)
@@ -147,9 +145,9 @@ class HardwonStore(BaseStore):
         wanted = offset + intake.whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
         conditions = check_filter(op.filter)
         if op.query:
-            found = self._ranked(_name_of(prefix), intake.text("query", op.query), conditions, wanted)
+            found = self._ranked(_prefix_name(prefix), intake.text("query", op.query), conditions, wanted)
         else:
-            found = self._newest(_name_of(prefix), conditions, wanted)
+            found = self._newest(_prefix_name(prefix), conditions, wanted)
         return found[offset:wanted]
 
     def _newest(self, name: str, conditions: Mapping[str, Any], wanted: int) -> list[SearchItem]:
@@ -236,16 +234,16 @@ def _text_of(message: BaseMessage) -> str:
 
 
 def _item_name(namespace: Namespace, key: str) -> str:
-    return derived_id("langgraph item", *namespace, key).translate(_LETTERS)
+    return name_of("langgraph item", *namespace, key)
 
 
-def _name_of(namespace: Namespace) -> str:
-    return derived_id("langgraph namespace", *namespace).translate(_LETTERS)
+def _prefix_name(namespace: Namespace) -> str:
+    return name_of("langgraph namespace", *namespace)
 
 
 def _names_above(namespace: Namespace) -> Iterator[str]:
     """Of the namespace and of each that it lies in."""
-    return (_name_of(namespace[:depth]) for depth in range(len(namespace) + 1))
+    return (_prefix_name(namespace[:depth]) for depth in range(len(namespace) + 1))
 
 
 def _said(namespace: Namespace) -> str:
@@ -304,15 +302,6 @@ def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
 # --- values ---
 
 
-def _json_object(value: Mapping[str, Any]) -> dict[str, Any]:
-    """As JSON would give it back: what a reader of another process gets."""
-    try:
-        read = json.loads(json.dumps(intake.mapping("value", value), allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError.one("value", value, f"an object that JSON can hold ({error})") from None
-    return dict(read)
-
-
 def _searched_text(value: dict[str, Any], fields: Sequence[str] | Literal[False] | None) -> str:
     """What a query finds the item by; empty where it is not to be found by one."""
     if fields is False:
@@ -323,7 +312,7 @@ def _searched_text(value: dict[str, Any], fields: Sequence[str] | Literal[False]
             parts += [f"{name}: {said}" for name, said in _leaves(value)]
         else:
             parts += get_text_at_path(value, tokenize_path(intake.text("index", path)))
-    return "; ".join(part for part in parts if part.strip())[: limits.INDEXED_CHARS_MAX]
+    return cut("; ".join(part for part in parts if part.strip()), limits.INDEXED_CHARS_MAX)
 
 
 def _leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:

@@ -1,14 +1,15 @@
-"""Conditions on JSON objects, as LangGraph's stores understand them: equal values, objects that have the given keys, and
-operators (`{"score": {"$gte": 3}}`)."""
+"""What doors share that keep JSON objects for somebody: their names, what they may be, and conditions on them."""
 
 from __future__ import annotations
 
+import json
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from hardwon import intake
 from hardwon.errors import InvalidInputError
+from hardwon.fields import derived_id
 
 _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$gt": operator.gt,
@@ -19,8 +20,27 @@ _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 OPERATORS: Final = ("$eq", "$ne", *_ORDERED)
 
 
+_LETTERS: Final = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv", "-")
+
+
+def name_of(*parts: str) -> str:
+    """The tag by which something is found that these parts name. Of letters alone, which are one search term; letters and
+    digits would be a dozen."""
+    return derived_id(*parts).translate(_LETTERS)
+
+
+def json_object(field: str, value: Any) -> dict[str, Any]:
+    """As JSON gives it back: what a reader in another process gets."""
+    try:
+        read = json.loads(json.dumps(intake.mapping(field, value), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError.one(field, value, f"an object that JSON can hold ({error})") from None
+    return dict(read)
+
+
 def check_filter(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The conditions, empty where there are none; raises where one has an operator that nobody knows."""
+    """The conditions, empty where there are none: equal values, objects that have the given keys, and operators
+    (`{"score": {"$gte": 3}}`). Raises where one has an operator that nobody knows."""
     conditions = {} if given is None else intake.mapping("filter", given)
     below = list(conditions.values())
     while below:
