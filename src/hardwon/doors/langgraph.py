@@ -133,11 +133,20 @@ class HardwonStore(BaseStore):
     # --- what is asked ---
 
     def _get(self, namespace: Namespace, key: str) -> Item | None:
-        record = next(self.memory.entries(_item_name(namespace, intake.text("key", key)), 1), None)
-        found = _item_of(record) if record else None
+        found = self._standing(namespace, key)
         if found is None:
             return None
-        return Item(value=found.value, key=key, namespace=namespace, created_at=found.created_at, updated_at=found.updated_at)
+        _, item = found
+        return Item(value=item.value, key=key, namespace=namespace, created_at=item.created_at, updated_at=item.updated_at)
+
+    def _standing(self, namespace: Namespace, key: str) -> tuple[str, SearchItem] | None:
+        """The item, and the id of the record that it is. Anybody may have used its name as a tag for something else."""
+        name = _item_name(namespace, intake.text("key", key))
+        for most in (1, None):
+            for record in self.memory.entries(name, most):
+                if item := _item_of(record):
+                    return record.id, item
+        return None
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         prefix = _checked_namespace(op.namespace_prefix)
@@ -176,19 +185,20 @@ class HardwonStore(BaseStore):
             found = [
                 item
                 for hit in hits
-                if (item := _item_of(hit.record, hit.score)) and passes(item.value, conditions) and self._stands(hit.record)
+                if (item := _item_of(hit.record, hit.score))
+                and passes(item.value, conditions)
+                and self._stands(hit.record, item)
             ]
             if len(found) >= wanted or len(hits) < k or k == limits.RECALL_K_MAX:
                 return found
             k = limits.RECALL_K_MAX
 
-    def _stands(self, record: AnyRecord) -> bool:
-        """Whether nothing was put in its place: two memories that were merged may both have had the item."""
-        if not isinstance(record, Experience) or not record.extra["searched"]:
-            return False
-        name = _item_name(tuple(record.extra["namespace"]), record.extra["key"])
-        newest = next(self.memory.entries(name, 1), None)
-        return newest is not None and newest.id == record.id
+    def _stands(self, record: AnyRecord, item: SearchItem) -> bool:
+        """Whether it is to be found by a query, and nothing was put in its place: two memories that were merged may both have
+        had the item."""
+        searched = isinstance(record, Experience) and record.extra.get("searched") is True
+        found = self._standing(item.namespace, item.key) if searched else None
+        return found is not None and found[0] == record.id
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
