@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+import secrets
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,7 +39,10 @@ from clocks import Clock
 from engines import everything_in, wrong_with
 from hardwon import Experience, Memory, limits
 from hardwon.doors.langgraph import HardwonStore, with_memory
-from hardwon.errors import InvalidInputError
+from hardwon.errors import ForbiddenError, InvalidInputError
+from hardwon.store.postgres import setup
+from hardwon.store.postgres.link import Link
+from hardwon.store.postgres.schema import WRITER
 
 BOTH = pytest.mark.engines("sqlite", "postgres")
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -49,6 +55,10 @@ def store(memory: Memory) -> HardwonStore:
 
 def keys(found: list[SearchItem]) -> list[str]:
     return [item.key for item in found]
+
+
+def answering(store: HardwonStore, query: str, prefix: tuple[str, ...] = (), **narrowed: Any) -> list[str]:
+    return [item.key for item in store.search(prefix, query=query, **narrowed) if item.score is not None]
 
 
 # --- what every store does ---
@@ -279,18 +289,21 @@ def test_a_query_finds_the_items_that_answer_it(store: HardwonStore) -> None:
     store.put(("u", "bob"), "secret", {"text": "Bob hides a dog biscuit"}, index=False)
     store.put(("u", "bob"), "part", {"title": "about a parrot", "body": "and a dog"}, index=["title"])
     found = store.search(("u",), query="what is the dog called?")
-    assert keys(found) == ["pet", "pet"]
-    assert found[0].value["text"] == "Ann has a dog called Rex"
+    assert [item.value.get("text") for item in found[:2]] == ["Ann has a dog called Rex", "Bob has a dog as well"]
     assert found[0].score is not None
     assert found[1].score is not None
     assert found[0].score > found[1].score > 0
-    assert keys(store.search(("u", "ann"), query="peanuts")) == ["food"]
-    assert keys(store.search(("u", "bob"), query="dog", filter={"kind": "pet"})) == ["pet"]
-    assert keys(store.search(("u",), query="dog called", limit=1, offset=1)) == ["pet"]
-    assert keys(store.search(("u",), query="parrot")) == ["part"]
-    assert store.search(("u",), query="volcano") == []
+    # As in LangGraph's own stores, a query puts in order: what does not answer it comes last, and has no score.
+    assert [(item.key, item.score) for item in found[2:]] == [("part", None), ("secret", None), ("food", None)]
+    assert answering(store, "peanuts", ("u", "ann")) == ["food"]
+    assert answering(store, "dog", ("u", "bob"), filter={"kind": "pet"}) == ["pet"]
+    assert answering(store, "dog called", limit=1, offset=1) == ["pet"]
+    assert answering(store, "parrot") == ["part"]
+    assert answering(store, "volcano") == []
+    assert len(store.search(("u",), query="volcano", limit=3, offset=1)) == 3
     store.put(("u", "ann"), "pet", {"text": "Ann has a cat by now"})
-    assert [item.namespace for item in store.search(("u",), query="dog")] == [("u", "bob")]
+    assert [item.namespace for item in store.search(("u",), query="dog", limit=1)] == [("u", "bob")]
+    assert answering(store, "dog") == ["pet"]
     with pytest.raises(InvalidInputError, match="with a query"):
         store.search((), query="dog", limit=limits.RECALL_K_MAX + 1)
 
@@ -298,10 +311,10 @@ def test_a_query_finds_the_items_that_answer_it(store: HardwonStore) -> None:
 def test_the_fields_of_a_store_say_what_a_query_looks_at(memory: Memory) -> None:
     store = HardwonStore(memory, fields=["title", "parts[*].text"])
     store.put(("d",), "1", {"title": "alpha", "body": "omega", "parts": [{"text": "beta"}, {"text": "gamma"}]})
-    assert keys(store.search((), query="gamma")) == keys(store.search((), query="alpha")) == ["1"]
-    assert store.search((), query="omega") == []
+    assert answering(store, "gamma") == answering(store, "alpha") == ["1"]
+    assert answering(store, "omega") == []
     store.put(("d",), "2", {"title": "delta", "body": "omega"}, index=["$"])
-    assert keys(store.search((), query="omega")) == ["2"]
+    assert answering(store, "omega") == ["2"]
 
 
 def test_a_query_goes_past_items_that_the_filter_leaves_out(store: HardwonStore) -> None:
@@ -327,6 +340,30 @@ def test_what_is_put_again_stays_in_the_log_and_what_is_deleted_does_not(store: 
     assert list(memory.browse()) == []
     assert b"harbour" not in everything_in(memory)
     assert wrong_with(memory) == []
+
+
+def test_who_may_only_record_puts_and_reads_the_newest_and_does_not_delete(database: str) -> None:
+    login = f"writer_{secrets.token_hex(4)}"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f'CREATE ROLE "{login}" LOGIN'.encode())
+    with closing(Link(database)) as link:
+        setup.initialise(link, ["default"])
+        setup.grant(link, login, "default", WRITER)
+    with Memory(database.replace("postgres@", f"{login}@")) as memory:
+        store = HardwonStore(memory)
+        store.put(("a",), "k", {"text": "the harbour opens at six"})
+        store.put(("a",), "k", {"text": "the harbour opens at seven"})
+        found = store.get(("a",), "k")
+        assert found is not None
+        assert found.value == {"text": "the harbour opens at seven"}
+        assert [item.value for item in store.search((), query="harbour at six")] == [found.value]
+        with pytest.raises(ForbiddenError):
+            store.delete(("a",), "k")
+        assert store.get(("a",), "k") == found
+    with Memory(database) as memory:
+        store = HardwonStore(memory)
+        store.put(("a",), "k", {"text": "the harbour is closed"})
+        assert [record.metadata.validation.status for record in memory.browse()] == ["hypothesis", "archived", "archived"]
 
 
 @BOTH
@@ -380,9 +417,9 @@ def test_tags_of_others_are_not_taken_for_items(store: HardwonStore) -> None:
     assert found is not None
     assert found.value == {"v": 1}
     assert [item.value for item in store.search(())] == [{"v": 1}]
-    assert keys(store.search((), query="v k")) == ["k"]
+    assert answering(store, "v k") == ["k"]
+    assert answering(store, "forged") == []
     assert store.list_namespaces() == [("a",)]
-    assert keys(store.search((), query="forged")) == []
 
 
 def test_the_last_put_is_read_whatever_clocks_say(tmp_path: Path) -> None:

@@ -153,17 +153,16 @@ class HardwonStore(BaseStore):
         offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
         wanted = offset + intake.whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
         conditions = check_filter(op.filter)
-        if op.query:
-            found = self._ranked(_prefix_name(prefix), intake.text("query", op.query), conditions, wanted)
-        else:
-            found = self._newest(_prefix_name(prefix), conditions, wanted)
+        found = self._ranked(_prefix_name(prefix), intake.text("query", op.query), conditions, wanted) if op.query else []
+        if len(found) < wanted:
+            found += self._newest(_prefix_name(prefix), conditions, wanted - len(found), besides=found)
         return found[offset:wanted]
 
-    def _newest(self, name: str, conditions: Mapping[str, Any], wanted: int) -> list[SearchItem]:
-        seen: set[tuple[Namespace, str]] = set()
+    def _newest(
+        self, name: str, conditions: Mapping[str, Any], wanted: int, besides: Iterable[SearchItem] = ()
+    ) -> list[SearchItem]:
+        seen = {(item.namespace, item.key) for item in besides}
         found: list[SearchItem] = []
-        if not wanted:
-            return found
         for record in self.memory.entries(name):
             item = _item_of(record)
             if item is None or (item.namespace, item.key) in seen:
