@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, Self, cast
 
 from hardwon import intake, limits
 from hardwon.doors.items import json_object, name_of
-from hardwon.errors import InvalidInputError, MissingExtraError
+from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.fields import new_id
 from hardwon.memory import Memory
 from hardwon.model import AnyRecord, Experience, Metadata, Moment, Source
@@ -25,7 +25,15 @@ from hardwon.recall.searchable import own_texts
 from hardwon.recorder import TrajectoryRecorder, cut
 
 try:
-    from agents import Agent, RunContextWrapper, RunHooks, Tool, TResponseInputItem, function_tool
+    from agents import (
+        Agent,
+        RunContextWrapper,
+        RunHooks,
+        Tool,
+        TResponseInputItem,
+        default_tool_error_function,
+        function_tool,
+    )
     from agents.memory import SessionSettings
     from agents.tool_context import ToolContext
 except ImportError as missing:
@@ -186,7 +194,7 @@ def memory_tools(
         return f"Kept {kept.kind} {kept.id} ({kept.metadata.validation.status})."
 
     offered = (memory_context, memory_recall, memory_advise, memory_record)
-    return [function_tool(each) for each in offered]
+    return [function_tool(each, failure_error_function=_refused) for each in offered]
 
 
 class TrajectoryHooks(RunHooks[Any]):
@@ -216,6 +224,11 @@ def _fitting(text: str) -> str:
 
 
 # --- what is shown to a model ---
+
+
+def _refused(context: RunContextWrapper[Any], error: Exception) -> str:
+    """What a memory refuses it explains, so that the model can do better; of other errors the SDK says what it always does."""
+    return str(error) if isinstance(error, HardwonError) else default_tool_error_function(context, error)
 
 
 def _told(hits: list[Hit]) -> str:
