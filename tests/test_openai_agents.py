@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ from agents.memory import SessionSettings
 from agents.tool import FunctionTool
 from openai import AsyncOpenAI
 
+from clocks import Clock
 from engines import everything_in, wrong_with
 from hardwon import Experience, Memory, Trajectory, limits
 from hardwon.doors.openai_agents import HardwonSession, TrajectoryHooks, memory_tools
@@ -227,6 +229,18 @@ def test_who_adds_at_once_loses_nothing_and_keeps_its_order(session: HardwonSess
         assert own == [f"{worker} {number} {part}" for number in range(5) for part in range(3)]
     for first in range(0, 90, 3):
         assert len({text.rsplit(" ", 1)[0] for text in found[first : first + 3]}) == 1  # what is added together stays together
+
+
+def test_items_stay_in_order_whatever_clocks_say(tmp_path: Path) -> None:
+    early, late = Clock(), Clock()
+    late.now += timedelta(days=1)
+    with Memory(tmp_path, clock=late) as ahead, Memory(tmp_path, clock=early) as behind:
+        for number, memory in enumerate((ahead, behind, ahead, behind)):
+            session = HardwonSession("talk", memory, project=memory.project)
+            asyncio.run(session.add_items([message(f"{number} a"), message(f"{number} b")]))
+        found = texts(asyncio.run(session.get_items()))
+        assert found == [f"{number} {part}" for number in range(4) for part in "ab"]
+        assert texts([asyncio.run(session.pop_item())]) == ["3 b"]
 
 
 @BOTH
