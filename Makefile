@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chromium lint docs site images bench torture lock clean
+.PHONY: help demo test chromium lint audit release docs site images bench torture lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -13,7 +13,7 @@ help:  ## List the commands
 demo: $(VENV)/.installed  ## Install into .venv and show the main job in the terminal
 	@$(BIN)/python examples/demo.py
 
-test: lint chromium  ## Install what the tests need, then ruff, mypy and pytest
+test: lint audit chromium  ## Install what the tests need, then ruff, mypy, the audits and pytest
 	$(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
 
 # The dashboard is tested in a real browser: installed where that needs nobody's leave, asked for elsewhere.
@@ -31,6 +31,15 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# What could not be asked about, because there is no network, is said loudly and is no error; AUDIT=--strict makes it one.
+audit: $(VENV)/.installed-dev  ## Look for unsafe code and known vulnerabilities; build twice and compare
+	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive src drop_in
+	$(BIN)/python release/audit.py $(AUDIT) requirements.lock requirements-dev.lock
+	$(BIN)/python release/build.py --out build/audited
+
+release: $(VENV)/.installed-dev  ## Build what is committed into dist/, with checksums and an SBOM
+	$(BIN)/python release/build.py --release
 
 docs: $(VENV)/.installed-dev  ## Write the reference anew from the code, and build the manual into site/
 	for script in docs/generate_*.py; do $(BIN)/python $$script || exit 1; done

@@ -569,6 +569,7 @@ READS: dict[str, StoreCase] = {
     "fixes_before": lambda store, project, _: store.fixes_before(project, 2**62, Cursor(0, ""), 9),
     "newest_fixes": lambda store, project, _: store.newest_fixes(project, SECRET),
     "decisions": lambda store, project, _: store.decisions(project, ["rule", "rollback"], None, 9),
+    "tags": lambda store, project, _: store.tags(project, SECRET),
     "superseded_by": lambda store, project, ids: store.superseded_by(project, ids["fact"]),
     "rolled_back": lambda store, project, _: store.rolled_back(project),
     "untrue_tallies": lambda store, project, _: store.untrue_tallies(project),
@@ -578,6 +579,7 @@ OF_NO_PROJECT = ("location", "projects", "size_bytes", "finish_erasure", "shrink
 
 WRITER_READS: dict[str, WriterCase] = {
     "get": lambda writer, project, ids: writer.get(project, ids["fact"]),
+    "page": lambda writer, project, _: writer.page(project, EVERYTHING, None, 9),
     "events_of": lambda writer, project, ids: writer.events_of(project, ids["fact"]),
     "event": lambda writer, project, ids: writer.event(project, ids["event"]),
     "votes": lambda writer, project, ids: sum(writer.votes(project, ids["fact"], "")),

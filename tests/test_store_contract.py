@@ -68,6 +68,48 @@ class TestStore:
         assert kept.body == rows[2].body
         assert record_of(kept).to_json() == rows[2].body
 
+    def test_tags_that_begin_alike(self, store: Store) -> None:
+        rows = [row("One.", 1, tags=["a b", "a c", "z"]), row("Two.", 2, tags=["a c"]), row("Three.", 3, tags=["a d", "a"])]
+        with store.write("p") as writer:
+            writer.append(rows)
+            writer.set_standing("p", rows[2].id, "archived", None, (0, 0))
+        with store.write("q") as writer:
+            writer.append([row("Another project.", project="q", tags=["a e"])])
+        assert store.tags("p", "a ") == ["a b", "a c"]
+        assert store.tags("p", "") == ["a b", "a c", "z"]
+        assert store.tags("p", "b") == []
+
+    def test_a_page_within_a_transaction_shows_what_it_wrote(self, store: Store) -> None:
+        with store.write("p") as writer:
+            writer.append([row(f"Fact {number}.", number, tags=["t"]) for number in range(3)])
+        new, other = row("New.", 9, tags=["t"]), row("Other.", 10)
+        with store.write("p") as writer:
+            writer.append([new, other])
+            assert [stored.id for stored in writer.page("p", Filters(tag="t"), None, 1)] == [new.id]
+            writer.set_standing("p", new.id, "archived", None, (0, 0))
+            assert [stored.at_us for stored in writer.page("p", Filters(tag="t"), None, 9, trusted=True)] == [
+                to_us(at(2)),
+                to_us(at(1)),
+                to_us(at(0)),
+            ]
+            assert writer.page("p", Filters(tag="none"), None, 9) == []
+
+    @pytest.mark.parametrize("sorted_max", [1, 1_000])
+    def test_pages_by_tag_are_the_same_whether_few_have_it_or_many(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, sorted_max: int
+    ) -> None:
+        monkeypatch.setattr("hardwon.limits.TAGGED_SORTED_MAX", sorted_max)
+        rows = [row(f"Fact {number}.", number, tags=["t"] if number % 2 else ["u"]) for number in range(20)]
+        with store.write("p") as writer:
+            writer.append(rows)
+        with store.write("q") as writer:
+            writer.append([row("Another project.", project="q", tags=["t"])])
+        wanted = [made.id for made in reversed(rows) if made.tags == ("t",)]
+        first = store.page("p", Filters(tag="t", until=at(18)), None, 4)
+        assert [stored.id for stored in first] == wanted[1:5]
+        rest = store.page("p", Filters(tag="t", until=at(18)), Cursor(first[-1].at_us, first[-1].id), 99)
+        assert [stored.id for stored in rest] == wanted[5:]
+
     def test_records_with_related_files_page_by_page(self, store: Store) -> None:
         rows = [row(f"Fact {n}.", n, files=["x.py", "y.py"] if n % 2 else []) for n in range(9)]
         with store.write("q") as writer:

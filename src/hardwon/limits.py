@@ -62,6 +62,10 @@ CARD_TEXT_CHARS_MAX: Final = 300
 FILE_HASH_BYTES_MAX: Final = 256 * MIB
 """A related file larger than this is not hashed: it would hold up the write for longer than a second."""
 
+ENTRIES_REPLACED_MAX: Final = 100
+"""Records under one name that a new one replaces at once. There is one as a rule, and one more for each memory that was merged
+in."""
+
 # --- text search ------------------------------------------------------------------------------------------------
 
 INDEXED_CHARS_MAX: Final = 20_000
@@ -80,6 +84,10 @@ PRUNED_FROM_RECORDS: Final = 1_000
 FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
 """From so many records on, a search takes the best by their words before it asks whether they pass the filters: in a smaller
 memory looking at all that match takes no longer."""
+
+TAGGED_SORTED_MAX: Final = 1_000
+"""Records with one tag up to which they are looked up and sorted; of more, the newest are found sooner by going through all
+records in the order of time."""
 
 TERMS_REMEMBERED_MAX: Final = 50_000
 """Terms whose frequency is remembered between searches."""

@@ -162,13 +162,13 @@ class EpisodeRecorder:
     def _record(self, score: float) -> None:
         envelope = self._envelope.copy()
         envelope["recalled"] = self._recalled
-        done = _cut("; ".join(filter(None, (step.action for step in self.steps))), limits.LESSON_CHARS_MAX)
+        done = cut("; ".join(filter(None, (step.action for step in self.steps))), limits.LESSON_CHARS_MAX)
         each = limits.RECORD_BYTES_MAX // 8 // 4  # characters for a quarter of the record, as in _fitting
         self.record = self._memory.record_episode(
             self.task_id,
             score,
             len(self.steps),
-            _cut(self._summary or done, each),
+            cut(self._summary or done, each),
             _fitting_texts(self.mistakes, each),
             _fitting_texts(self.successes, each),
             self.cards[-limits.CARDS_PER_EPISODE_MAX :],
@@ -204,7 +204,7 @@ def _fitting_texts(texts: list[str], room: int) -> list[str]:
     texts = texts[-limits.ITEMS_MAX :]
     if sum(map(len, texts)) <= room:
         return texts
-    return [_cut(text, room // len(texts)) for text in texts]
+    return [cut(text, room // len(texts)) for text in texts]
 
 
 def _told(error: BaseException) -> str:
@@ -225,8 +225,9 @@ def _fitting(steps: list[Step]) -> list[Step]:
     if sum(len(step.action) + len(step.observation) for step in steps) <= room:
         return steps
     each = room // (2 * len(steps))
-    return [step.altered(action=_cut(step.action, each), observation=_cut(step.observation, each)) for step in steps]
+    return [step.altered(action=cut(step.action, each), observation=cut(step.observation, each)) for step in steps]
 
 
-def _cut(text: str, chars: int) -> str:
+def cut(text: str, chars: int) -> str:
+    """The beginning of a text. Secrets go first: half of one would not be recognised."""
     return text if len(text) <= chars else redact(text)[0][:chars]

@@ -241,7 +241,8 @@ def _adopt_data_set(source: Path, memory: Memory, author: str | None, dry_run: b
     from hardwon import datasets
 
     named = {} if author is None else {"author": author}
-    done = datasets.load_dataset(memory, source, dry_run=dry_run, progress=progress, **named)
+    # Our own function of that name, which reads a file of this machine.
+    done = datasets.load_dataset(memory, source, dry_run=dry_run, progress=progress, **named)  # nosec B615
     rejected = [Remark(f"memory {fault.index}, {fault.field}", f"{fault.wrong}; {fault.remedy}") for fault in done.rejected]
     notes = [f"{len(done.warnings)} warnings, which hardwon validate tells"] if done.warnings else []
     return Adoption(StoreKind.DATA_SET, done.total, done.stored, rejected=rejected, notes=notes, dry_run=dry_run)

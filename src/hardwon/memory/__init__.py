@@ -18,6 +18,7 @@ from hardwon.memory.asking import Asking
 from hardwon.memory.core import BY_MEMORY as BY_MEMORY
 from hardwon.memory.core import Clock as Clock
 from hardwon.memory.deciding import Deciding
+from hardwon.memory.entries import Entries
 from hardwon.memory.keeping import Keeping
 from hardwon.memory.learned import Learned
 from hardwon.memory.recording import Recording
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from hardwon.store.contract import Progress
 
 
-class Memory(Recording, Asking, Learned, Deciding, Keeping):
+class Memory(Entries, Recording, Asking, Learned, Deciding, Keeping):
     """An experience memory: a folder, a `.db` file, a PostgreSQL database (`postgresql://…`), or, with nothing said, the one
     that belongs to the current folder.
 

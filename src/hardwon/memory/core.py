@@ -278,10 +278,10 @@ class Core:
 
         return Knowledge(self._store, self.project, to_us(self._clock()) // DAY_US)
 
-    def _pages(self, filters: Filters, limit: int | None = None) -> Iterator[Stored]:
+    def _pages(self, filters: Filters, limit: int | None = None, *, trusted: bool = False) -> Iterator[Stored]:
         before: Cursor | None = None
         size = limits.PAGE_ROWS if limit is None else min(limits.PAGE_ROWS, max(limit, 1))
-        while page := self._store.page(self.project, filters, before, size):
+        while page := self._store.page(self.project, filters, before, size, trusted=trusted):
             yield from page
             before = Cursor(page[-1].at_us, page[-1].id)
 

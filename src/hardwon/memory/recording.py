@@ -62,7 +62,7 @@ class Recording(Core):
     @done_again
     def keep(self, record: R) -> R:
         """As `add`, and returns the record as it was kept: with its defaults, without its secrets."""
-        prepared = self._prepare(_recordable(record), self._head())
+        prepared = self._prepare(recordable(record), self._head())
         made = self._vectors_of([prepared])
         with self._writing(alone=not self._only_appends([prepared])) as writer:
             planted = self._append(writer, [prepared], [record])
@@ -85,13 +85,13 @@ class Recording(Core):
         head = self._head()
         ready = given
         if self._embedder:  # before anybody waits for us: a model takes its time
-            ready = [self._prepare(_recordable(record), head) for record in given]
+            ready = [self._prepare(recordable(record), head) for record in given]
         made = self._vectors_of(ready)
         planted: list[Planting] = []
         fits = len(given) <= limits.ADD_BATCH_ROWS
         with self._writing(alone=not (fits and self._only_appends(given))) as writer:
             for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
-                prepared = [self._prepare(_recordable(record), head) for record, _ in batch]
+                prepared = [self._prepare(recordable(record), head) for record, _ in batch]
                 planted += self._append(writer, prepared, [record for _, record in batch])
                 kept += prepared
             self._keep_vectors(writer, made)
@@ -315,7 +315,7 @@ def _recalled(given: Context | Iterable[str] | None) -> list[str] | None:
     return given.ids if isinstance(given, Context) else [str(each) for each in intake.items("recalled", given)]
 
 
-def _recordable(record: R) -> R:
+def recordable(record: R) -> R:
     """A decision changes what others are believed, and what was adopted stands for records that nobody has: a caller does not
     add one like something that was tried."""
     if type(record) in (Decision, Adopted, Cleaned):

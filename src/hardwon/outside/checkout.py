@@ -411,7 +411,7 @@ def _answer(root: str, arguments: Iterable[str], wait_s: float) -> tuple[int | N
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaint:
         try:
-            done = subprocess.run(  # noqa: S603  # a fixed program; what a record says is checked to be a commit
+            done = subprocess.run(  # noqa: S603  # nosec B603  # a fixed program; what a record says is checked to be a commit
                 command,
                 cwd=root,
                 env=given,

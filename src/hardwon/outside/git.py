@@ -153,7 +153,7 @@ def git(root: Path, *arguments: str) -> str | None:
 
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
-        done = subprocess.run(  # noqa: S603  # our own arguments, and no shell
+        done = subprocess.run(  # noqa: S603  # nosec B603, B607  # our own arguments, and no shell
             ["git", *arguments],  # noqa: S607  # whichever git made the commit
             cwd=root,
             env=environment,

@@ -55,7 +55,7 @@ def _ollama_version() -> str | None:
     if not program:
         return None
     try:
-        done = subprocess.run(  # noqa: S603  # a program of the user's own, without input of anybody's
+        done = subprocess.run(  # noqa: S603  # nosec B603  # a program of the user's own, without input of anybody's
             [program, "--version"],
             stdin=subprocess.DEVNULL,
             capture_output=True,

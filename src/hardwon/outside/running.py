@@ -134,7 +134,7 @@ def _started(command: Sequence[str], environment: Mapping[str, str] | None, stre
 
 def _spawned(command: Sequence[str], environment: Mapping[str, str] | None, streams: _Streams) -> subprocess.Popen[bytes]:
     own = streams.terminal is not None
-    return subprocess.Popen(  # noqa: S603  # it is what the user asks for, and no shell sees it
+    return subprocess.Popen(  # noqa: S603  # nosec B603  # it is what the user asks for, and no shell sees it
         list(command),
         stdin=streams.child_in,
         stdout=streams.child_out,

@@ -70,7 +70,7 @@ class Settings:
     def _own_names(self) -> tuple[str, ...]:
         if is_loopback(self.host):
             return (_in_url(self.host), *_LOOPBACK_NAMES)
-        if self.host in ("0.0.0.0", "::"):  # noqa: S104  # every address: only those of this machine are known to be ours
+        if self.host in ("0.0.0.0", "::"):  # noqa: S104  # nosec B104  # every address: only those of this machine are known to be ours
             return _LOOPBACK_NAMES
         return (_in_url(self.host),)
 

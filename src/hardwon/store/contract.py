@@ -246,6 +246,10 @@ class Writer(ABC):
         """The record as this transaction sees it, or None."""
 
     @abstractmethod
+    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
+        """As in Store, as this transaction sees it."""
+
+    @abstractmethod
     def events_of(self, project: str, record_id: str) -> list[Event]:
         """The record's events by (time, id); an empty list where there are none."""
 
@@ -520,6 +524,11 @@ class Store(ABC):
     ) -> list[Stored]:
         """Decisions of these actions that are not archived (`undone`: that are), of a task and of the whole project (None: of
         every task), newest first. Those of a source that was rolled back are left out, but for rollbacks."""
+
+    @abstractmethod
+    def tags(self, project: str, start: str) -> list[str]:
+        """The tags that begin so, each once, in order: of records that are neither archived nor of a source that was rolled
+        back."""
 
     @abstractmethod
     def superseded_by(self, project: str, record_id: str) -> list[str]:

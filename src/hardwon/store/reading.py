@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Final
 
 from hardwon import limits
-from hardwon.fields import to_us
 from hardwon.govern.lifecycle import BY_TREE
 from hardwon.learn.confidence import Share
 from hardwon.learn.lessons import Tally
@@ -18,6 +17,9 @@ from hardwon.store import phrases, tallies
 from hardwon.store.contract import Active, Counts, Cursor, Daily, DayTotal, Found, Routed, Store, Stored, Total
 from hardwon.store.phrases import ORDINARY, STORED
 from hardwon.store.sql import Bound, Dialect, Session, Values
+
+_BEHIND_ALL: Final = "\U0010ffff"
+"""Stands behind every character that a text may go on with."""
 
 
 class SqlStore(Store):
@@ -44,15 +46,8 @@ class SqlStore(Store):
             return phrases.stored_of(session, project, record_id)
 
     def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
-        # The end of the time is left out where the cursor lies before it: SQLite would enter the index there, every time.
-        is_past_it = before is not None and filters.until is not None and before.at_us < to_us(filters.until)
-        where, bound = phrases.where(self.dialect, project, filters.altered(until=None) if is_past_it else filters)
-        if trusted:
-            where += f" AND {phrases.trusted(self.dialect)}"
-        if before:
-            where += f" AND (r.at_us, r.id) < ({bound.add(before.at_us)}, {bound.add(before.id)})"
-        sql = f"SELECT {STORED} FROM record r WHERE {where} ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
-        return self._stored(project, sql, bound)
+        with self._reading(project) as session:
+            return phrases.page(session, self.dialect, project, filters, before, limit, only_trusted=trusted)
 
     def marked(self, project: str, filters: Filters, by: str, status: str, limit: int) -> list[Stored]:
         where, bound = phrases.where(self.dialect, project, filters)
@@ -172,6 +167,14 @@ class SqlStore(Store):
             f"AND {self.dialect.within('r.outcome', '?2')} {of_task}ORDER BY r.at_us DESC, r.id DESC LIMIT ?3"
         )
         return self._stored(project, sql, bound)
+
+    def tags(self, project: str, start: str) -> list[str]:
+        sql = (
+            f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON {self.dialect.same_row('r', 't')} "
+            f"WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND {phrases.trusted(self.dialect)}"
+        )
+        with self._reading(project) as session:
+            return sorted(tag for (tag,) in session.select(sql, (project, start, start + _BEHIND_ALL)))
 
     def superseded_by(self, project: str, record_id: str) -> list[str]:
         sql = (

@@ -11,8 +11,9 @@ from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.learn.lessons import Taught, lessons_of
 from hardwon.model import AnyRecord, Event
+from hardwon.recall.filters import Filters
 from hardwon.store import phrases, tallies
-from hardwon.store.contract import Request, Row, Stored, Writer
+from hardwon.store.contract import Cursor, Request, Row, Stored, Writer
 from hardwon.store.phrases import STORED
 from hardwon.store.rows import original_of
 from hardwon.store.sql import Dialect, Session
@@ -76,6 +77,9 @@ class SqlWriter(Writer):
 
     def get(self, project: str, record_id: str) -> Stored | None:
         return phrases.stored_of(self._session, project, record_id)
+
+    def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
+        return phrases.page(self._session, self._dialect, project, filters, before, limit, only_trusted=trusted)
 
     def _seq_of(self, project: str, record_id: str) -> int | None:
         row = self._session.first("SELECT seq FROM record WHERE project_id = ?1 AND id = ?2", (project, record_id))

@@ -1,0 +1,140 @@
+"""Records under a name: for whoever needs a memory as a place to put things, and to line them up. The name is a tag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from hardwon import intake, limits
+from hardwon.errors import InvalidInputError
+from hardwon.fields import new_id
+from hardwon.memory.core import R
+from hardwon.memory.deciding import Deciding
+from hardwon.memory.recording import Recording, recordable
+from hardwon.model import AnyRecord, Event, Record
+from hardwon.once import done_again
+from hardwon.recall.filters import Filters
+from hardwon.store.contract import Stored, Writer
+from hardwon.store.rows import original_of, record_of
+from hardwon.upkeep import happen
+
+if TYPE_CHECKING:
+    from hardwon.mirroring import Planting
+
+_NEXT: Final = timedelta(microseconds=1)
+_PUT_AGAIN: Final = "put again under the same name"
+
+
+class Entries(Recording, Deciding):
+    """What stands under a name is the newest record that has it as a tag, and is neither archived nor of a source that was
+    rolled back."""
+
+    def put_entries(self, entries: Mapping[str, AnyRecord | None], by: str = "user") -> None:
+        """Puts each record under its name, which must be one of its tags: what stood there is archived in its favour, or, by
+        whoever may only record, left behind it. None erases everything that ever stood there, as `forget` does. One
+        transaction: all of it or nothing."""
+        given = intake.mapping("entries", entries)
+        ready = {name: record and self._entry(name, record) for name, record in given.items()}
+        made = self._vectors_of([record for record in ready.values() if record])
+        if self._put(ready, made, intake.text("by", by)):
+            self._follow_in_tree(settle=True)
+            self._store.finish_erasure()
+        else:
+            self._follow_in_tree()
+
+    @done_again
+    def _put(self, ready: Mapping[str, AnyRecord | None], made: Sequence[tuple[str, bytes]], by: str) -> list[str]:
+        """The ids that were erased."""
+        erased: list[str] = []
+        planted: list[Planting] = []
+        with self._writing() as writer:
+            for name, record in ready.items():
+                if record is None:
+                    erased += self._erase_under(writer, name, by)
+                else:
+                    planted += self._replace(writer, name, record, by)
+            self._keep_vectors(writer, made)
+        self._put_in_tree(planted)
+        return erased
+
+    def _erase_under(self, writer: Writer, name: str, by: str) -> list[str]:
+        erased: list[str] = []
+        while page := writer.page(self.project, Filters(tag=name), None, limits.BATCH_ROWS):
+            erased += self._erase(writer, [stored.id for stored in page], by)
+        return erased
+
+    def _replace(self, writer: Writer, name: str, record: AnyRecord, by: str) -> list[Planting]:
+        stood = self._standing_under(writer, name)
+        planted = self._append(writer, [_behind(record, stood)])
+        for old in stood if writer.may_govern(self.project) else ():
+            at = self._clock()
+            happen(
+                writer,
+                self.project,
+                Event(
+                    id=new_id(at),
+                    record_id=old.id,
+                    kind="superseded",
+                    at=at,
+                    by=by,
+                    replaced_by=record.id,
+                    reason=_PUT_AGAIN,
+                ),
+            )
+        return planted
+
+    def _standing_under(self, writer: Writer, name: str) -> list[Stored]:
+        """The newest first. More than one where two memories were merged, or where somebody may not archive."""
+        return writer.page(self.project, Filters(tag=name), None, limits.ENTRIES_REPLACED_MAX, trusted=True)
+
+    def append_entries(self, name: str, records: Iterable[R]) -> list[R]:
+        """Keeps records, which must have the name as a tag, behind everything that stands under it: in the order given, also
+        where other processes do the same, or clocks disagree. One transaction: all of them or none."""
+        ready = [self._entry(name, record) for record in intake.items("records", records)]
+        return self._append_under(name, ready, self._vectors_of(ready)) if ready else []
+
+    @done_again
+    def _append_under(self, name: str, ready: Sequence[R], made: Sequence[tuple[str, bytes]]) -> list[R]:
+        with self._writing() as writer:
+            last = writer.page(self.project, Filters(tag=name), None, 1)
+            kept: list[R] = []
+            for record in ready:
+                kept.append(_after(record, kept[-1]) if kept else _behind(record, last))
+            planted = self._append(writer, kept)
+            self._keep_vectors(writer, made)
+        self._put_in_tree(planted)
+        return kept
+
+    def _entry(self, name: str, record: R) -> R:
+        """As it will be kept. What is put somewhere is no report about a checkout, and does not grow stale with its files."""
+        prepared = self._prepare(recordable(record))
+        if intake.text("name", name) not in prepared.metadata.tags:
+            raise InvalidInputError.one("name", name, "a name that its record has as a tag, and that is no secret")
+        return prepared
+
+    def entries(self, name: str, limit: int | None = None) -> Iterator[AnyRecord]:
+        """What stands under a name, the newest first."""
+        if limit is not None:
+            intake.whole_number("limit", limit, 0, limits.JSON_INT_ABS_MAX)
+        self._catch_up()
+        found = map(record_of, self._pages(Filters(tag=intake.text("name", name)), limit, trusted=True))
+        return found if limit is None else islice(found, limit)
+
+    def entry_names(self, start: str) -> list[str]:
+        """The names that begin so and under which something stands, in order."""
+        self._catch_up()
+        return self._store.tags(self.project, intake.text("start", start))
+
+
+def _behind(record: R, stood: Sequence[Stored]) -> R:
+    """Later than the newest of what stood there: whoever puts something last is read, whatever its clock says."""
+    return _after(record, original_of(stood[0])) if stood else record
+
+
+def _after(record: R, earlier: Record) -> R:
+    moment, before = record.metadata.context, earlier.metadata.context.timestamp
+    if moment.timestamp > before:
+        return record
+    return record.altered(metadata=record.metadata.altered(context=moment.altered(timestamp=before + _NEXT)))
