@@ -42,7 +42,7 @@ release: $(VENV)/.installed-dev  ## Build what is committed into dist/, with che
 	$(BIN)/python release/build.py --release
 
 docs: $(VENV)/.installed-dev  ## Write the reference anew from the code, and build the manual into site/
-	for script in docs/generate_*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python docs/generate.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 site: $(VENV)/.installed-dev  ## Serve the manual on this machine while it is written

@@ -185,7 +185,7 @@ def test_a_relative_root_stays_as_it_was_given(tmp_path: Path, monkeypatch: pyte
         assert Path(path).exists()
         assert engine.recall(pattern=f"{engine.root}/outcome=failure/**/*.json")[0]["_path"] == path
         assert (tmp_path / "agent_brain" / "memory.db").exists()
-        assert "memory.db*" in (tmp_path / "agent_brain" / ".gitignore").read_text()
+        assert "/*.db*" in (tmp_path / "agent_brain" / ".gitignore").read_text()
 
 
 # --- what cannot be routed --------------------------------------------------------------------------------------

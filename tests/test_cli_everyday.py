@@ -77,6 +77,45 @@ def test_a_memory_is_made_where_one_stands(monkeypatch: pytest.MonkeyPatch) -> N
     assert answered("stats")["records"] == 1
 
 
+def committed() -> set[str]:
+    """What git would take in of this folder."""
+    subprocess.run(["git", "add", "-A"], check=True)
+    return set(subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.splitlines())
+
+
+def test_git_sees_of_a_memory_its_settings_and_its_tree_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HARDWON_MEMORY")
+    subprocess.run(["git", "init", "-q"], check=True)
+    answered("init")
+    kept = answered("remember", "x", "--outcome", "failure", "--tool", "unknown", "--summary", "a thing")
+    assert kept["path"] is None
+    assert committed() == set()
+    Path(".hardwon/config.toml").write_text('author = "anna"\n')
+    assert committed() == {".hardwon/config.toml"}
+    answered("init", "--tree")
+    (file,) = Path(".hardwon").rglob("*a_thing*.json")
+    assert committed() == {".hardwon/config.toml", ".hardwon/.gitignore", str(file)}
+
+
+def test_init_leaves_a_gitignore_of_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HARDWON_MEMORY")
+    Path(".hardwon").mkdir()
+    mine = Path(".hardwon/.gitignore")
+    mine.write_text("*.tmp\n")
+    assert answered("init")["created"]
+    assert mine.read_text() == "*.tmp\n"
+    answered("init", "--tree")
+    assert mine.read_text() == "*.tmp\n"
+    mine.unlink()
+    answered("init")
+    assert not mine.exists()  # it was taken away on purpose
+
+
+def test_init_elsewhere_leaves_git_to_whoever_chose_the_place() -> None:
+    answered("init")
+    assert not Path("brain/.gitignore").exists()
+
+
 def test_what_init_says_to_do_next_can_be_typed() -> None:
     told = at_once("--memory", "my brain", "--project", "red", "init").stdout
     for line in told.splitlines()[1:]:

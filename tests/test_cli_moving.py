@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -233,6 +234,19 @@ def test_every_older_store_is_recognised_and_adopted_and_stays_what_it_was(store
     assert looks(path) == before
     assert at_once("adopt", str(path), "--kind", kind).stdout.startswith(f"{kind}: {number} read, ")
     assert answered("doctor")["ok"]
+
+
+def test_a_card_that_was_adopted_says_how_often_it_had_been_seen() -> None:
+    card = {"mistake_type": "guess", "task_id": "parse", "bad_decision": "a", "correct_decision": "b", "lesson": "Look."}
+    state = load_agent_memory("agent_memory.json")
+    state["mistake_cards"] = [{**card, "seen_count": 12, "first_seen_episode": 1, "last_seen_episode": 2}]
+    save_agent_memory(state, "agent_memory.json")
+    answered("adopt", "agent_memory.json")
+    assert re.search(r"guess +parse +12 \(adopted\) ", at_once("cards").stdout)
+    at_once("record", "episode", "-", stdin=json.dumps({"task_id": "parse", "score": 0.1, "mistake_cards": [card]}))
+    assert re.search(r"guess +parse +1 \+ 12 \(adopted\) ", at_once("cards").stdout)
+    (told,) = answered("cards")
+    assert (told["seen_count"], told["adopted_count"]) == (1, 12)
 
 
 def test_what_is_adopted_can_be_rolled_back_by_its_author() -> None:

@@ -1,43 +1,18 @@
-"""docs/cli.md is what its generator makes of the commands, and says everything that there is to say of each."""
+"""docs/cli.md says everything that there is to say of each command (that it is what its generator makes: test_reference.py)."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 import typer
 
-from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, ROOT, section_of
+from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
 from hardwon.serve.cli_base import GROUPS, app
 
 ROOT_COMMAND: Any = typer.main.get_command(app)
 PRINTS_JSON = [name for name, command in BUILT.items() if any("--json" in param.opts for param in command.params)]
-
-
-def generated(**environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, ROOT / "docs" / "generate_cli.py", "--print"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
-
-
-def test_the_page_is_what_the_generator_writes() -> None:
-    assert generated() == PAGE, "run make docs"
-
-
-def test_the_page_is_the_same_on_every_machine() -> None:
-    narrow = generated(
-        COLUMNS="20", TERM="dumb", HARDWON_MEMORY="/elsewhere", HARDWON_PROJECT="other", HOME="/nowhere", LANG="C"
-    )
-    assert narrow == PAGE
 
 
 def test_groups_and_commands_stand_in_the_order_of_the_help() -> None:

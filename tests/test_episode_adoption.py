@@ -464,6 +464,7 @@ def test_what_was_adopted_suggests(memory: Memory, adopted: str) -> None:
     (shown,) = memory.cards("triage")
     assert (shown.adopted_count, shown.seen_count, shown.lesson, shown.mean_score) == (608, 0, "Wait.", None)
     assert memory.cards() == [shown]
+    assert shown.seen == "608 (adopted)"
     assert memory.cards("another task") == []
     text = str(memory.context(task_id="triage"))
     assert "- [AVOID] Guessed the port [adopted, run7?]" in text

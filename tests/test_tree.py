@@ -305,9 +305,11 @@ def test_git_checkout_stash_and_pull(tmp_path: Path) -> None:
     with MemoryEngine(root) as engine:
         engine.remember_many([{"content": f"memory {number}", **FAILURE, "summary": f"m{number}"} for number in range(60)])
         everything = contents(engine)
+        engine.memory.tokens.create("ci")
         by_hand(f"{git} init -q", f"{git} add -A", f"{git} commit -qm one", f"{git} checkout -q --orphan bare")
         listed = subprocess.run(["git", "-C", str(root), "ls-files"], capture_output=True, text=True, check=True).stdout
-        assert "memory.db" not in listed
+        assert (root / "memory.tokens.db").exists()
+        assert ".db" not in listed
         by_hand(f"{git} rm -rqf .", f"{git} commit -q --allow-empty -m empty")
         assert contents(engine) == []
         assert engine.memory.stats().forgotten == 0

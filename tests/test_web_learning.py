@@ -310,6 +310,7 @@ def test_mistake_cards_say_what_would_have_been_right(reader: Reader) -> None:
     seen = some_episodes(reader.memory)
     page = reader.get("episodes", task_id="dates")
     assert "Instead of guessed Do look Lesson Look first." in text_of(page)
+    assert "dates seen 1, mean score" in text_of(page)
     assert f'href="/ui/{PROJECT}/record/{seen}"' in page
 
 

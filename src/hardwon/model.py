@@ -116,16 +116,20 @@ INTAKE: Final = "_intake"
 class Source(Model):
     """Where a record came from. `author` is the source that support, influence and rollback are counted by."""
 
-    type: SourceType = "agent_execution"
-    id: Name = ""
-    author: RequiredName = "agent"
+    type: Annotated[SourceType, Field(description="What sort of source.")] = "agent_execution"
+    id: Annotated[Name, Field(description="A session or run: what is of one session is found together.")] = ""
+    author: Annotated[RequiredName, Field(description="Who says so. Support, influence and rollback are counted by it.")] = (
+        "agent"
+    )
 
 
 class RelatedFile(Model):
     """A file the record is about, with the SHA-1 of its content at that time (empty: there was no such file)."""
 
-    path: Annotated[Text, AfterValidator(check_not_blank), AfterValidator(check_name)]
-    hash: Name = ""
+    path: Annotated[
+        Text, AfterValidator(check_not_blank), AfterValidator(check_name), Field(description="From the root of the checkout.")
+    ]
+    hash: Annotated[Name, Field(description="The SHA-1 of its content; empty: there is no such file.")] = ""
 
 
 Change = Literal["changed", "gone", "appeared", "renamed"]
@@ -151,29 +155,34 @@ class StaleFile(NamedTuple):
 class Moment(Model):
     """When and at which state of the code (`metadata.context`)."""
 
-    timestamp: Time = Field(default_factory=now)
-    git_commit: Name = ""
-    git_branch: Name = ""
-    related_files: Annotated[list[RelatedFile], Field(max_length=limits.ITEMS_MAX)] = []
+    timestamp: Time = Field(default_factory=now, description="When it happened.")
+    git_commit: Annotated[Name, Field(description="The commit it happened at.")] = ""
+    git_branch: Annotated[Name, Field(description="The branch it happened on.")] = ""
+    related_files: Annotated[
+        list[RelatedFile],
+        Field(max_length=limits.ITEMS_MAX, description="Files it is about, each with the SHA-1 of its content."),
+    ] = []
 
 
 class Validation(Model):
     """How far a record may be believed, and who vouched for it."""
 
-    status: Status = "hypothesis"
-    verified_by: Verifier | None = None
-    verification_id: Name | None = None
-    failure_hash: Name | None = None
+    status: Annotated[Status, Field(description="How far it is believed.")] = "hypothesis"
+    verified_by: Annotated[Verifier | None, Field(description="What confirmed it.")] = None
+    verification_id: Annotated[Name | None, Field(description="Which run, approval or build it was.")] = None
+    failure_hash: Annotated[Name | None, Field(description="The hash of how a test failed.")] = None
 
 
 class Metadata(Model):
     """The envelope: the metadata schema, same names and nesting. `project_id` is empty until a memory takes the record."""
 
-    source: Source = Field(default_factory=Source)
-    context: Moment = Field(default_factory=Moment)
-    validation: Validation = Field(default_factory=Validation)
-    tags: Names = []
-    project_id: Name = ""
+    source: Source = Field(default_factory=Source, description="Where it came from.")
+    context: Moment = Field(default_factory=Moment, description="When, and at which state of the code.")
+    validation: Validation = Field(
+        default_factory=Validation, description="How far it may be believed, and who vouched for it."
+    )
+    tags: Annotated[Names, Field(description="Words to filter by.")] = []
+    project_id: Annotated[Name, Field(description="The project; a memory fills in its own.")] = ""
 
     def to_agentdb(self) -> dict[str, Any]:
         """The metadata schema's own JSON: the time in whole milliseconds."""
@@ -192,11 +201,14 @@ class Record(Model):
 
     own_json_leaves_out: ClassVar[frozenset[str]] = frozenset({"id", "kind", "redacted", "recalled"})
 
-    kind: Kind
-    id: RecordId = Field(default_factory=new_id)
-    redacted: list[Label] | None = None
-    recalled: Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] | None = None
-    metadata: Metadata = Field(default_factory=Metadata)
+    kind: Annotated[Kind, Field(description="Which of the records it is.")]
+    id: RecordId = Field(default_factory=new_id, description="A UUIDv7: sorts by time. Made where none is given.")
+    redacted: Annotated[list[Label] | None, Field(description="The labels of secrets that were taken out.")] = None
+    recalled: Annotated[
+        Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] | None,
+        Field(description="Ids of what was recalled before it was tried."),
+    ] = None
+    metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
     @property
     def at_us(self) -> int:
@@ -240,12 +252,14 @@ class Experience(Record):
     __pydantic_extra__: dict[str, Any]
 
     kind: Literal["experience"] = "experience"
-    content: Prose
-    outcome: Annotated[Name, WithJsonSchema({"type": "string", "examples": list(OUTCOMES)})]
-    tool: Name | None = None
-    summary: Text = ""
-    unrouted: Prose | None = None
-    own_schema: Flag | None = None
+    content: Annotated[Prose, Field(description="What happened.")]
+    outcome: Annotated[
+        Name, WithJsonSchema({"type": "string", "examples": list(OUTCOMES)}), Field(description="How it turned out.")
+    ]
+    tool: Annotated[Name | None, Field(description="The tool that was used.")] = None
+    summary: Annotated[Text, Field(description="A few words; made from the content where there are none.")] = ""
+    unrouted: Annotated[Prose | None, Field(description="Why no route took it, where that is so.")] = None
+    own_schema: Annotated[Flag | None, Field(description="It was routed by a schema of your own.")] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -319,10 +333,10 @@ def _route_schema(outcome: str, tool: str | None, route: Route | None) -> dict[s
 class Entities(Model):
     """What a fact is about."""
 
-    files: Names = []
-    functions: Names = []
-    libraries: Names = []
-    error_codes: Names | None = None
+    files: Annotated[Names, Field(description="Files that it names.")] = []
+    functions: Annotated[Names, Field(description="Functions that it names.")] = []
+    libraries: Annotated[Names, Field(description="Libraries that it names.")] = []
+    error_codes: Annotated[Names | None, Field(description="Error codes that it names.")] = None
 
 
 class Fact(Record):
@@ -332,29 +346,33 @@ class Fact(Record):
     own_json_leaves_out: ClassVar[frozenset[str]] = Record.own_json_leaves_out | {"original", "findings"}
 
     kind: Literal["fact"] = "fact"
-    content: Prose
-    fact_type: FactType
-    confidence: Unit = 0.5
-    entities: Entities = Field(default_factory=Entities)
-    original: Text | None = None
-    findings: Texts | None = None
+    content: Annotated[Prose, Field(description="A sentence that stands alone.")]
+    fact_type: Annotated[FactType, Field(description="What it is about.")]
+    confidence: Annotated[Unit, Field(description="How sure it is, 0 to 1.")] = 0.5
+    entities: Entities = Field(
+        default_factory=Entities, description="Names in it; those that are found in the sentence are added."
+    )
+    original: Annotated[Text | None, Field(description="The sentence as it was given, where the memory changed it.")] = None
+    findings: Annotated[Texts | None, Field(description="What keeps it from standing alone.")] = None
 
 
 class Step(Model):
     """Something done, what came of it, and what that was worth."""
 
-    action: Text
-    observation: Text = ""
-    reward: Finite = 0.0
+    action: Annotated[Text, Field(description="What was done.")]
+    observation: Annotated[Text, Field(description="What came of it.")] = ""
+    reward: Annotated[Finite, Field(description="What that was worth.")] = 0.0
 
 
 class Trajectory(Record):
     """What was done step by step, and how it ended (1.0 solved, 0.0 not)."""
 
     kind: Literal["trajectory"] = "trajectory"
-    task: Text = ""
-    steps: Annotated[list[Step], Field(max_length=limits.STEPS_MAX)]
-    final_reward: Unit
+    task: Annotated[Text, Field(description="What was to be done.")] = ""
+    steps: Annotated[
+        list[Step], Field(max_length=limits.STEPS_MAX, description="Each with its action, what was observed, and a reward.")
+    ]
+    final_reward: Annotated[Unit, Field(description="How it ended; from 0.5 on it was solved.")]
 
     @property
     def turned_out_well(self) -> bool:
@@ -377,26 +395,28 @@ CardText = Annotated[Text, Field(max_length=limits.CARD_TEXT_CHARS_MAX), BeforeV
 class MistakeCard(Model):
     """A mistake with the decision that would have been right. Without a task_id it belongs to its episode's task."""
 
-    mistake_type: RequiredName = "unknown_mistake"
-    task_id: RequiredName | None = None
-    worker_id: Scalar = None
-    bad_decision: Scalar = None
-    correct_decision: Scalar = None
-    evidence: CardText = ""
-    lesson: CardText = "Avoid repeating this failure."
+    mistake_type: Annotated[RequiredName, Field(description="What sort of mistake.")] = "unknown_mistake"
+    task_id: Annotated[RequiredName | None, Field(description="Its task, where it is not the episode's.")] = None
+    worker_id: Annotated[Scalar, Field(description="Whom it concerned.")] = None
+    bad_decision: Annotated[Scalar, Field(description="What was decided.")] = None
+    correct_decision: Annotated[Scalar, Field(description="What would have been right.")] = None
+    evidence: Annotated[CardText, Field(description="What shows it; longer texts are cut.")] = ""
+    lesson: Annotated[CardText, Field(description="What to do next time; longer texts are cut.")] = (
+        "Avoid repeating this failure."
+    )
 
 
 class Episode(Record):
     """One attempt at a task that ended with a score."""
 
     kind: Literal["episode"] = "episode"
-    task_id: RequiredName
-    score: Unit
-    steps: Count = 0
-    trajectory_summary: Text = ""
-    mistakes: Texts = []
-    successes: Texts = []
-    mistake_cards: Annotated[list[MistakeCard], Field(max_length=limits.ITEMS_MAX)] = []
+    task_id: Annotated[RequiredName, Field(description="The task.")]
+    score: Annotated[Unit, Field(description="0 to 1.")]
+    steps: Annotated[Count, Field(description="How many it took.")] = 0
+    trajectory_summary: Annotated[Text, Field(description="What was done, in short.")] = ""
+    mistakes: Annotated[Texts, Field(description="What went wrong.")] = []
+    successes: Annotated[Texts, Field(description="What went well.")] = []
+    mistake_cards: Annotated[list[MistakeCard], Field(max_length=limits.ITEMS_MAX, description="Mistakes in detail.")] = []
 
     @property
     def turned_out_well(self) -> bool:
@@ -409,15 +429,17 @@ class Issue(Model):
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
 
-    model: Name = ""
-    issue_type: Annotated[RequiredName, open_set(KNOWN_ISSUE_TYPES)] = "CUSTOM"
-    description: Text = ""
-    error_output: Text | None = None
-    test_prompt: Text | None = None
-    expected_pattern: Text | None = None
-    actual_response: Text | None = None
-    timestamp: Text | None = None
-    test_environment: JsonObject | None = None
+    model: Annotated[Name, Field(description="The model whose output is wrong.")] = ""
+    issue_type: Annotated[
+        RequiredName, open_set(KNOWN_ISSUE_TYPES), Field(description="What sort of issue. Any name; these are common.")
+    ] = "CUSTOM"
+    description: Annotated[Text, Field(description="What is wrong, in words.")] = ""
+    error_output: Annotated[Text | None, Field(description="What was printed.")] = None
+    test_prompt: Annotated[Text | None, Field(description="What the model was asked.")] = None
+    expected_pattern: Annotated[Text | None, Field(description="What was to come back.")] = None
+    actual_response: Annotated[Text | None, Field(description="What came back.")] = None
+    timestamp: Annotated[Text | None, Field(description="When it was noticed, as its reporter wrote it.")] = None
+    test_environment: Annotated[JsonObject | None, Field(description="The machine that it was noticed on.")] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -435,20 +457,20 @@ class Fix(Record):
     fixer's reply, or the row of an older database, had to say."""
 
     kind: Literal["fix"] = "fix"
-    issue: Issue
-    analysis: Text = ""
-    fix_commands: Texts = []
-    fix_success: Flag
-    verification_success: Flag
-    execution_time_seconds: Seconds | None = None
-    system_info: JsonObject = Field(default_factory=dict)
-    notes: Text | None = None
-    fixer_type: Annotated[RequiredName, open_set(KNOWN_FIXER_TYPES)] = "claude"
-    fix_type: Name | None = None
-    confidence: Unit | None = None
-    verification_steps: Texts | None = None
-    expected_outcome: Text | None = None
-    other: JsonObject | None = None
+    issue: Annotated[Issue, Field(description="What is wrong, and where.")]
+    analysis: Annotated[Text, Field(description="What was found to be the cause.")] = ""
+    fix_commands: Annotated[Texts, Field(description="What was done. Kept as text and never run.")] = []
+    fix_success: Annotated[Flag, Field(description="Whether the fix was applied.")]
+    verification_success: Annotated[Flag, Field(description="Whether it was verified to work.")]
+    execution_time_seconds: Annotated[Seconds | None, Field(description="How long it took.")] = None
+    system_info: JsonObject = Field(default_factory=dict, description="Whatever may matter of the machine.")
+    notes: Annotated[Text | None, Field(description="Anything else, in words.")] = None
+    fixer_type: Annotated[RequiredName, open_set(KNOWN_FIXER_TYPES), Field(description="Who tried.")] = "claude"
+    fix_type: Annotated[Name | None, Field(description="What sort of fix, as the fixer calls it.")] = None
+    confidence: Annotated[Unit | None, Field(description="How sure the fixer was.")] = None
+    verification_steps: Annotated[Texts | None, Field(description="How it was to be verified.")] = None
+    expected_outcome: Annotated[Text | None, Field(description="What the fixer expected.")] = None
+    other: Annotated[JsonObject | None, Field(description="What else the fixer's reply, or an older row, had to say.")] = None
 
     @property
     def number(self) -> int | None:
@@ -481,14 +503,16 @@ class Decision(Record):
     """
 
     kind: Literal["decision"] = "decision"
-    action: Action
-    task_id: RequiredName | None = None
-    target: Name = ""
-    replacement: Name = ""
-    text: Text = ""
-    tasks: Names = []
-    evidence: Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] = []
-    reason: Text = ""
+    action: Annotated[Action, Field(description="What was decided.")]
+    task_id: Annotated[RequiredName | None, Field(description="The task that it concerns; none: the whole project.")] = None
+    target: Annotated[Name, Field(description="The lesson, or source, that it is about.")] = ""
+    replacement: Annotated[Name, Field(description="The lesson that takes its place.")] = ""
+    text: Annotated[Text, Field(description="A rule that was written down.")] = ""
+    tasks: Annotated[Names, Field(description="Tasks that a lesson was learned in.")] = []
+    evidence: Annotated[
+        list[RecordId], Field(max_length=limits.ITEMS_MAX, description="Ids of the records that it rests on.")
+    ] = []
+    reason: Annotated[Text, Field(description="Why, in words.")] = ""
 
     @property
     def in_effect(self) -> bool:
@@ -502,8 +526,8 @@ class Adopted(Record):
     verifies it."""
 
     kind: Literal["adopted"] = "adopted"
-    origin: RequiredName
-    data: JsonObject
+    origin: Annotated[RequiredName, Field(description="The sort of store it came from.")]
+    data: Annotated[JsonObject, Field(description="What that store had added up.")]
 
 
 LessonText = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX)]
@@ -532,11 +556,11 @@ class Cleaned(Record):
 class SolutionPattern(Model):
     """The metadata schema's deprecated aggregate. Read so that old data can be adopted; never written by us."""
 
-    diagnosis_id: Text
-    strategy: Text
-    success_rate: Unit
-    usage_count: Count
-    metadata: Metadata = Field(default_factory=Metadata)
+    diagnosis_id: Annotated[Text, Field(description="What was diagnosed.")]
+    strategy: Annotated[Text, Field(description="What was done.")]
+    success_rate: Annotated[Unit, Field(description="The share that worked.")]
+    usage_count: Annotated[Count, Field(description="How often it was used.")]
+    metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
 
     def to_agentdb(self) -> dict[str, Any]:
         """The metadata schema's own JSON: times in whole milliseconds."""

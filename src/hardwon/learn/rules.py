@@ -308,6 +308,13 @@ class Card:
     vouched: int = 0
     adopted_count: int = 0
 
+    @property
+    def seen(self) -> str:
+        """How often, for a reader: in episodes that are here, and what was adopted."""
+        if not self.adopted_count:
+            return str(self.seen_count)
+        return f"{f'{self.seen_count} + ' if self.seen_count else ''}{self.adopted_count} (adopted)"
+
 
 def card_from(support: Support, task_id: str, said: MistakeCard) -> Card:
     return Card(

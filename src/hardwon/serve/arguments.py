@@ -32,15 +32,25 @@ from hardwon.learn.rules import RuleState
 from hardwon.model import (
     Action,
     Entities,
+    Episode,
+    Experience,
+    Fact,
     FactType,
+    Fix,
     Issue,
     Kind,
+    Metadata,
     MistakeCard,
+    Moment,
     Outcome,
+    Record,
     RelatedFile,
+    Source,
     SourceType,
     Status,
     Step,
+    Trajectory,
+    Validation,
     Verifier,
 )
 
@@ -55,7 +65,14 @@ Days = Annotated[float, Field(ge=0, le=limits.DAYS_MAX)]
 AsOf = Annotated[
     Time | None, Field(description="As it was believed then: a time with a zone.", examples=["2026-11-01T00:00:00Z"])
 ]
-IssueArg = Annotated[Issue, Field(description="What is wrong, and where.", examples=[_ISSUE])]
+
+
+def as_in(record: type[Model], field: str, **more: Any) -> Any:
+    """A field that means what a record's field of that name means."""
+    return Field(description=record.model_fields[field].description, **more)
+
+
+IssueArg = Annotated[Issue, as_in(Fix, "issue", examples=[_ISSUE])]
 
 
 class Arguments(Model):
@@ -78,24 +95,21 @@ class Nothing(Arguments):
 class NamedSource(Model):
     """Where it came from; the author is the token's name."""
 
-    type: SourceType = "agent_execution"
-    id: Annotated[Name, Field(description="A session or run, for example.")] = ""
+    type: Annotated[SourceType, as_in(Source, "type")] = "agent_execution"
+    id: Annotated[Name, as_in(Source, "id")] = ""
 
 
 class Enveloped(Arguments):
     """What every record may have besides its own fields."""
 
-    tags: Annotated[Names, Field(description="Words to filter by.", examples=[["uploads"]])] = []
-    source: Annotated[NamedSource, Field(description="Where it came from.")] = NamedSource()
+    tags: Annotated[Names, as_in(Metadata, "tags", examples=[["uploads"]])] = []
+    source: Annotated[NamedSource, as_in(Metadata, "source")] = NamedSource()
     timestamp: Annotated[Time | None, Field(description="When it happened, with a zone; now where nobody says.")] = None
-    related_files: Annotated[
-        list[RelatedFile],
-        Field(max_length=limits.ITEMS_MAX, description="Files it is about, each with the SHA-1 of its content."),
-    ] = []
-    git_commit: Annotated[Name, Field(description="The commit it happened at.")] = ""
-    git_branch: Annotated[Name, Field(description="The branch it happened on.")] = ""
-    failure_hash: Annotated[Name | None, Field(description="The hash of how a test failed.")] = None
-    recalled: Annotated[Ids | None, Field(description="Ids of what was recalled before it was tried.")] = None
+    related_files: Annotated[list[RelatedFile], as_in(Moment, "related_files", max_length=limits.ITEMS_MAX)] = []
+    git_commit: Annotated[Name, as_in(Moment, "git_commit")] = ""
+    git_branch: Annotated[Name, as_in(Moment, "git_branch")] = ""
+    failure_hash: Annotated[Name | None, as_in(Validation, "failure_hash")] = None
+    recalled: Annotated[Ids | None, as_in(Record, "recalled")] = None
 
     def given(self) -> dict[str, Any]:
         said = super().given()
@@ -109,10 +123,10 @@ class Enveloped(Arguments):
 class Remember(Enveloped):
     """An experience."""
 
-    content: Annotated[Text, Field(description="What happened.", examples=["KeyError 'id' in login.py: the row was empty"])]
-    outcome: Annotated[Outcome, Field(description="How it turned out.", examples=["failure"])]
-    tool: Annotated[Name | None, Field(description="The tool that was used.", examples=["code_interpreter"])] = None
-    summary: Annotated[Text | None, Field(description="A few words; made from the content where there are none.")] = None
+    content: Annotated[Text, as_in(Experience, "content", examples=["KeyError 'id' in login.py: the row was empty"])]
+    outcome: Annotated[Outcome, as_in(Experience, "outcome", examples=["failure"])]
+    tool: Annotated[Name | None, as_in(Experience, "tool", examples=["code_interpreter"])] = None
+    summary: Annotated[Text | None, as_in(Experience, "summary")] = None
     task_type: Annotated[
         Name | None, Field(description="Of a success of code_interpreter: write, debug, refactor, explain.")
     ] = None
@@ -137,14 +151,10 @@ class Remember(Enveloped):
 class RecordFact(Enveloped):
     """One self-contained sentence."""
 
-    content: Annotated[
-        Text, Field(description="A sentence that stands alone.", examples=["Uploads over 2 GB fail with HTTP 413."])
-    ]
-    fact_type: Annotated[FactType, Field(description="What it is about.", examples=["error"])]
-    confidence: Annotated[Unit, Field(description="How sure it is, 0 to 1.")] = 0.5
-    entities: Annotated[Entities, Field(description="Names in it; those that are found in the sentence are added.")] = (
-        Entities()
-    )
+    content: Annotated[Text, as_in(Fact, "content", examples=["Uploads over 2 GB fail with HTTP 413."])]
+    fact_type: Annotated[FactType, as_in(Fact, "fact_type", examples=["error"])]
+    confidence: Annotated[Unit, as_in(Fact, "confidence")] = 0.5
+    entities: Annotated[Entities, as_in(Fact, "entities")] = Entities()
     restate: Annotated[
         bool, Field(description="Have the LLM that the operator set up write it anew, so that it stands alone.")
     ] = False
@@ -153,45 +163,44 @@ class RecordFact(Enveloped):
 class RecordTrajectory(Enveloped):
     """What was done step by step."""
 
-    task: Annotated[Text, Field(description="What was to be done.", examples=["make the login test pass"])]
+    task: Annotated[Text, as_in(Trajectory, "task", examples=["make the login test pass"])]
     steps: Annotated[
         list[Step],
-        Field(
+        as_in(
+            Trajectory,
+            "steps",
             max_length=limits.ITEMS_MAX,
-            description="Each with its action, what was observed, and a reward.",
             examples=[[{"action": "pytest tests/test_login.py", "observation": "1 failed", "reward": 0.0}]],
         ),
     ]
-    final_reward: Annotated[Finite, Field(description="How it ended; from 0.5 on it was solved.", examples=[0.0])]
+    final_reward: Annotated[Finite, as_in(Trajectory, "final_reward", examples=[0.0])]
 
 
 class RecordEpisode(Enveloped):
     """One scored attempt at a task."""
 
-    task_id: Annotated[Name, Field(description="The task.", examples=["parse_dates"])]
-    score: Annotated[Unit, Field(description="0 to 1.", examples=[0.4])]
-    steps: Annotated[Count, Field(description="How many it took.")] = 0
-    trajectory_summary: Annotated[Text, Field(description="What was done, in short.")] = ""
-    mistakes: Annotated[Texts, Field(description="What went wrong.", examples=[["Forgot time zones"]])] = []
-    successes: Annotated[Texts, Field(description="What went well.")] = []
-    mistake_cards: Annotated[list[MistakeCard], Field(max_length=limits.ITEMS_MAX, description="Mistakes in detail.")] = []
+    task_id: Annotated[Name, as_in(Episode, "task_id", examples=["parse_dates"])]
+    score: Annotated[Unit, as_in(Episode, "score", examples=[0.4])]
+    steps: Annotated[Count, as_in(Episode, "steps")] = 0
+    trajectory_summary: Annotated[Text, as_in(Episode, "trajectory_summary")] = ""
+    mistakes: Annotated[Texts, as_in(Episode, "mistakes", examples=[["Forgot time zones"]])] = []
+    successes: Annotated[Texts, as_in(Episode, "successes")] = []
+    mistake_cards: Annotated[list[MistakeCard], as_in(Episode, "mistake_cards", max_length=limits.ITEMS_MAX)] = []
 
 
 class RecordFix(Enveloped):
     """One attempt to fix an issue."""
 
     issue: IssueArg
-    fix_success: Annotated[Flag, Field(description="Whether the fix was applied.", examples=[True])]
-    verification_success: Annotated[Flag, Field(description="Whether it was verified to work.", examples=[True])]
-    analysis: Annotated[Text, Field(description="What was found to be the cause.")] = ""
-    fix_commands: Annotated[
-        Texts, Field(description="What was done. Kept as text and never run.", examples=[["raise the timeout to 60 s"]])
-    ] = []
-    execution_time_seconds: Seconds | None = None
-    system_info: Annotated[JsonObject, Field(description="Whatever may matter of the machine.")] = {}
-    notes: Text | None = None
-    fixer_type: Annotated[Name, Field(description="Who tried.", examples=["claude"])] = "claude"
-    confidence: Unit | None = None
+    fix_success: Annotated[Flag, as_in(Fix, "fix_success", examples=[True])]
+    verification_success: Annotated[Flag, as_in(Fix, "verification_success", examples=[True])]
+    analysis: Annotated[Text, as_in(Fix, "analysis")] = ""
+    fix_commands: Annotated[Texts, as_in(Fix, "fix_commands", examples=[["raise the timeout to 60 s"]])] = []
+    execution_time_seconds: Annotated[Seconds | None, as_in(Fix, "execution_time_seconds")] = None
+    system_info: Annotated[JsonObject, as_in(Fix, "system_info")] = {}
+    notes: Annotated[Text | None, as_in(Fix, "notes")] = None
+    fixer_type: Annotated[Name, as_in(Fix, "fixer_type", examples=["claude"])] = "claude"
+    confidence: Annotated[Unit | None, as_in(Fix, "confidence")] = None
 
 
 _AnyRecordJson = Annotated[JsonObject, Field(description="A record as the documentation of records has it, with its kind.")]
@@ -315,11 +324,11 @@ class GetOdds(Arguments):
     """What is to be tried: a fix for an issue; fixes of a model, an issue type or both; or a tool, at a task."""
 
     issue: Annotated[Issue | None, Field(description="An issue.")] = None
-    model: Name | None = None
-    issue_type: Annotated[Name | None, Field(examples=["TIMEOUT"])] = None
-    fixer: Name | None = None
-    tool: Name | None = None
-    task: Text | None = None
+    model: Annotated[Name | None, Field(description="Fixes of this model.")] = None
+    issue_type: Annotated[Name | None, Field(description="Fixes of this issue type.", examples=["TIMEOUT"])] = None
+    fixer: Annotated[Name | None, Field(description="Fixes by this fixer.")] = None
+    tool: Annotated[Name | None, Field(description="Experiences with this tool.")] = None
+    task: Annotated[Text | None, Field(description="The task, beside a tool.")] = None
 
 
 class Limited(Arguments):

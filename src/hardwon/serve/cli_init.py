@@ -11,6 +11,7 @@ from hardwon.locations import without_password
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import RECORDING, Chosen, Json, chosen, command, write_json, write_text
 from hardwon.serve.cli_care import quoted
+from hardwon.store import files
 
 _FOLDER: Final = ".hardwon"  # in which every command looks for the memory of the folder it is called in
 
@@ -21,7 +22,8 @@ _FOLDER: Final = ".hardwon"  # in which every command looks for the memory of th
     "hardwon --memory agent_brain init --tree",
     answers="JSON: `location` (the file of the memory, or its database), `project`, `created` (false: it was there before), "
     "`tree` (the folder of its files, or null).",
-    more="Every command finds `.hardwon` from the folder it is in, and from all folders below.",
+    more="Every command finds `.hardwon` from the folder it is in, and from all folders below. A `.gitignore` in it keeps the "
+    "memory out of git; with `--tree`, its files are for git and the databases are not.",
 )
 def init(
     ctx: typer.Context,
@@ -34,6 +36,8 @@ def init(
     named = chosen(ctx)
     with _opened(named) as (memory, created):
         planted = memory.make_tree() if tree else memory.tree
+        if created and not planted and not named.memory:
+            files.hide_from_git(Path(_FOLDER))
         root = str(planted.root) if planted else None
         if as_json:
             write_json({"location": memory.location, "project": memory.project, "created": created, "tree": root})

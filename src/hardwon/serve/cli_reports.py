@@ -71,13 +71,13 @@ def rules(
     "hardwon cards --limit 50 --json",
     answers="JSON: a list of `id`, `mistake_type`, `task_id`, `worker_id`, `bad_decision`, `correct_decision`, "
     "`evidence`, `lesson`, `seen_count` (episodes), `sources`, `mean_score`, `first_seen`, `last_seen`, `records` "
-    "(ids), `vouched`, `adopted_count`.",
+    "(ids), `vouched`, `adopted_count` (how often training memory had seen a card that was adopted).",
 )
 def cards(ctx: typer.Context, task_id: TaskId = None, limit: Limit = _LISTED, as_json: Json = False) -> None:
     """List mistakes that episodes reported, with what would have been right."""
     with chosen(ctx).open(to_read=True) as memory:
         found = memory.cards(task_id, limit)
-    columns = ("mistake_type", "task_id", "seen_count", "bad_decision", "correct_decision", "lesson")
+    columns = ("mistake_type", "task_id", "seen", "bad_decision", "correct_decision", "lesson")
     _tell(found, columns, "No mistake was reported yet.", as_json=as_json)
 
 

@@ -17,6 +17,8 @@ from hardwon.errors import FullError, InvalidInputError, PlaceError
 
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
+_GITIGNORE: Final = ".gitignore"
+_ALL_BUT_SETTINGS: Final = b"# A memory is of one machine; the project's settings are for everybody.\n*\n!config.toml\n"
 
 NETWORK_FILE_SYSTEMS: Final = frozenset(
     """nfs nfs4 cifs smb smb2 smb3 smbfs ncpfs 9p afs ceph glusterfs lustre beegfs gpfs orangefs davfs ocfs2 gfs2 fuse.sshfs
@@ -46,6 +48,27 @@ def sync(path: Path) -> None:
 def create(path: Path) -> BinaryIO:
     """A new file, open for writing, that only its owner can read. There must be none of that name."""
     return os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE), "wb")
+
+
+def hide_from_git(folder: Path) -> None:
+    """Keeps git from taking in what is in this folder. A .gitignore that is there stays as it is."""
+    path = folder / _GITIGNORE
+    try:
+        with suppress(FileExistsError), create(path) as file:
+            file.write(_ALL_BUT_SETTINGS)
+    except OSError as error:
+        raise disk_error(error, path) from error
+
+
+def show_to_git(folder: Path, but_for: bytes) -> None:
+    """Lets git take in this folder but for what these lines name, also where `hide_from_git` was first. Somebody's own
+    .gitignore stays as it is."""
+    path = folder / _GITIGNORE
+    with suppress(OSError, PlaceError):
+        if read_regular(path, len(_ALL_BUT_SETTINGS) + 1) == _ALL_BUT_SETTINGS:
+            path.unlink()
+    with suppress(FileExistsError), create(path) as file:
+        file.write(but_for)
 
 
 def exists(path: Path) -> bool:

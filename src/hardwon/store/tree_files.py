@@ -24,7 +24,9 @@ from hardwon.store import files
 
 SUFFIX: Final = ".json"
 _MARK: Final = ".hardwon-tree"
-IGNORED_BY_GIT: Final = f"# The database of this memory, its log, and files on their way in.\nmemory.db*\n*.part\n{_MARK}\n"
+_NOT_FOR_GIT: Final = (
+    f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{_MARK}\n"
+)
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
@@ -225,8 +227,7 @@ class TreeFiles:
             return False
 
     def mark(self, tree_id: str) -> None:
-        with suppress(FileExistsError), files.create(self.root / ".gitignore") as file:
-            file.write(IGNORED_BY_GIT.encode())
+        files.show_to_git(self.root, but_for=_NOT_FOR_GIT.encode())
         with files.writing_atomically(self.root / _MARK) as file:
             file.write(tree_id.encode() + b"\n")
 

@@ -1,34 +1,27 @@
-"""Writes docs/cli.md, the reference of the command line, from the commands themselves: `make docs`.
-
-What it says of a command is the command's own help, options and examples, and the `answers` and `more` beside its declaration.
-Here is only what concerns all of them. Nothing in it depends on the terminal or the machine.
-"""
+"""docs/cli.md: the command line. What it says of a command is the command's own help, options and examples, and the `answers`
+and `more` beside its declaration."""
 
 from __future__ import annotations
 
-import argparse
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import typer
 
+from generating.markdown import MADE, code, table
 from hardwon.serve import cli  # noqa: F401  # it declares its commands
 from hardwon.serve.cli_base import EXAMPLES, FIXES, GROUPS, app
 
-PAGE: Final = Path(__file__).parent / "cli.md"
-
-INTRODUCTION: Final = """\
+BEGINS: Final = f"""\
 # The command line
 
-<!-- Made by docs/generate_cli.py from the commands themselves: `make docs` writes it anew. -->
+{MADE}
 
 `hardwon COMMAND` does what `Memory` does, from a shell. `hardwon --help` lists the commands, `hardwon COMMAND --help` shows
 one of them with examples.
 
-{options}
-
+{{options}}
 Where nobody says which memory, also no [setting](#config), it is the nearest `.hardwon` folder upward, else the user's own. The
 project is then the name of the git checkout; it is `default` where a memory is named and no project.
 
@@ -72,7 +65,7 @@ A *fix* below is `id`, `timestamp`, `model_name`, `issue_type`, `description`, `
 def page() -> str:
     root = typer.main.get_command(app)
     context: Any = typer.Context(root, info_name="hardwon")
-    parts = [INTRODUCTION.format(options="\n".join(_options(root, context)))]
+    parts = [BEGINS.format(options=_options(root, context))]
     commands = list(root.commands.values())  # type: ignore[attr-defined]  # it is a group
     for group in GROUPS:
         parts += [f"## {group}\n", *([ABOUT[group]] if group in ABOUT else [])]
@@ -90,8 +83,8 @@ def _about(command: Any, above: Any, heading: str) -> Iterator[str]:
     yield f"{_flowing(command.help)}\n"
     if getattr(command, "more", ""):
         yield f"{_as_written(command.more)}\n"
-    if options := list(_options(command, context)):
-        yield "\n".join(options) + "\n"
+    if options := _options(command, context):
+        yield options
     if examples := _examples(command):
         yield "```sh\n" + "\n".join(examples) + "\n```\n"
     if answers := _as_written(getattr(command, "answers", "")):
@@ -100,14 +93,10 @@ def _about(command: Any, above: Any, heading: str) -> Iterator[str]:
         yield from _about(inner, context, f"{heading}#")
 
 
-def _options(command: Any, context: Any) -> Iterator[str]:
+def _options(command: Any, context: Any) -> str:
     """A table of what can be given, with defaults, bounds and variables as the help tells them."""
-    rows = [(param, record) for param in command.params if (record := param.get_help_record(context))]
-    if rows:
-        yield "| option | |"
-        yield "|---|---|"
-    for param, (name, told) in rows:
-        yield f"| `{_spelled(param, name)}` | {' '.join(told.split())} |"
+    shown = [(param, record) for param in command.params if (record := param.get_help_record(context))]
+    return table(("option", ""), ((code(_spelled(param, name)), told) for param, (name, told) in shown)) if shown else ""
 
 
 def _usage(command: Any) -> Iterator[str]:
@@ -149,16 +138,3 @@ def _flowing(text: str | None) -> str:
 
 def _as_written(text: str) -> str:
     return inspect.cleandoc(text)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--print", action="store_true", help="print it instead of writing the file")
-    if parser.parse_args().print:
-        print(page(), end="")
-    else:
-        PAGE.write_text(page(), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,44 @@
+"""docs/architecture.md, from its mark on: every module with the first sentence of its docstring."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Final
+
+import hardwon
+from generating.markdown import MADE, code, table
+
+ARCHITECTURE: Final = Path(__file__).parent.parent / "architecture.md"
+SOURCE: Final = Path(hardwon.__file__).parent
+VALUES: Final = "Values"
+NOUNS: Final = "Beside memory, a noun each"
+ARE_VALUES: Final = {"errors", "fields", "limits", "locations", "model", "routing"}
+FOLDERS: Final = "learn recall govern outside store store/postgres memory datasets doors serve serve/web".split()
+
+
+def page() -> str:
+    """What is written by hand stays; behind the mark stands every module with the first sentence of its docstring."""
+    parts = [f"{ARCHITECTURE.read_text(encoding='utf-8').partition(MADE)[0]}{MADE}\n"]
+    loose = _modules_in(SOURCE)
+    parts.append(_room(VALUES, [path for path in loose if path.stem in ARE_VALUES]))
+    for name in FOLDERS:
+        folder = SOURCE / name
+        parts.append(_room(name, _modules_in(folder), f"{_first_sentence(folder / '__init__.py')}\n\n"))
+        if name == "memory":
+            parts.append(_room(NOUNS, [path for path in loose if path.stem not in ARE_VALUES]))
+    return "\n".join(parts)
+
+
+def _modules_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.py") if path.stem != "__init__")
+
+
+def _room(title: str, modules: list[Path], about: str = "") -> str:
+    return f"### {title}\n\n{about}" + table(("module", ""), ((code(path.stem), _first_sentence(path)) for path in modules))
+
+
+def _first_sentence(path: Path) -> str:
+    told = " ".join((ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0].split())
+    return re.split(r"(?<=[^.]\.) (?=[A-Z`])", told)[0]

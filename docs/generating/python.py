@@ -1,0 +1,168 @@
+"""docs/reference/python.md: everything that is imported from `hardwon`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import hardwon
+from generating.classes import answers_section, is_told, link, records_section
+from generating.markdown import MADE, allowed, code, listed, prose, table
+from generating.signatures import call, named_in, returned, signature, words_in
+from hardwon import errors, limits
+from hardwon.intake import Envelope
+from hardwon.memory import Memory
+from hardwon.memory.asking import Asking
+from hardwon.memory.core import Core
+from hardwon.memory.deciding import Deciding
+from hardwon.memory.keeping import Keeping
+from hardwon.memory.learned import Learned
+from hardwon.memory.recording import Recording
+from hardwon.recall.filters import Filters
+from hardwon.serve.arguments import Filtered
+from hardwon.serve.operations import HERE_ALONE
+
+GROUPS: Final[Mapping[str, tuple[type, str]]] = {
+    "Recording": (Recording, "What was tried and found goes in. Each call is one transaction, and is on disk when it returns."),
+    "Asking": (Asking, "Before the next attempt: records, hits, contexts, advice, and what there is."),
+    "What was learned": (Learned, "Knowledge with its evidence, worked out from counts when it is asked for."),
+    "Deciding": (Deciding, "What may be believed. Every decision is an event or a record of its own, with who made it."),
+    "Keeping": (Keeping, "Looking after a memory: room, copies, health, files beside it."),
+    "The memory itself": (Core, "Where it is, and closing it. The attribute `project` is the project that it works in."),
+}
+_IN_ANOTHER_GROUP: Final = {"trajectory": "Recording", "episode": "Recording", "merge": "Keeping"}
+"""What is written in `Memory` itself, because it needs one."""
+
+ARGUMENTS_OF_MANY: Final = {
+    "as_of": "a time: the answer that was right then",
+    "by": "who decides or asks, as it will stand in the audit",
+    "dry_run": "say what would happen, and change nothing",
+    "limit": f"how many at most, from 1 to {limits.SHOWN_MAX:,}",
+    "progress": "`progress(done, total)` is called now and then",
+    "issue": "an [`Issue`](#issue), or a dict with its fields; a `fixer_type` in it names the fixer",
+}
+BEGINS: Final = f"""\
+# Python
+
+{MADE}
+
+```python
+from hardwon import Memory
+
+with Memory("agent_brain") as memory:
+    kept = memory.remember("KeyError 'id' in login.py", "failure", "code_interpreter", error_type="runtime")
+    assert memory.recall("login KeyError")[0].record.id == kept.id
+```
+
+Everything here is imported from `hardwon`; what methods give back is described under [Answers](#answers). Code written for
+older designs imports from [`hardwon.doors`](../migration/btb-tree.md), data sets come from
+[`hardwon.datasets`](../datasets.md). Names that are not on this page may change without notice. [limits.md](limits.md) has
+every bound with its reason.
+
+A wrong argument is an [`InvalidInputError`](#errors) that names the field, what was given and what is allowed; nothing was
+changed then. Every method may also raise a [`StorageError`](#errors).
+"""
+
+
+def page() -> str:
+    return "\n".join(
+        [
+            BEGINS,
+            *_memory_section(),
+            *records_section(),
+            *answers_section(),
+            *_functions_section(),
+            *_outside_section(),
+            *_client_section(),
+            *_errors_section(),
+        ]
+    )
+
+
+# --- Memory -----------------------------------------------------------------------------------------------------------
+
+
+def _memory_section() -> Iterator[str]:
+    yield f"## Memory\n\n{signature('Memory', Core.__init__)}\n{prose(Memory.__doc__)}\n\n{prose(Core.__init__.__doc__)}\n"
+    yield f"### Keywords that many methods take\n\n{prose(Envelope.__doc__)}\n"
+    yield "What asks for records takes `**filters`. All that are given must hold:\n"
+    schema = Filters.model_json_schema()["properties"]
+    rows = ((code(name), allowed(schema[name]), field.description or "") for name, field in Filtered.model_fields.items())
+    yield table(("filter", "what it takes", ""), rows)
+    yield "And several of them:\n"
+    yield table(("argument", ""), ((code(name), meaning) for name, meaning in ARGUMENTS_OF_MANY.items()))
+    for group, (_, about) in GROUPS.items():
+        yield f"## {group}\n\n{about}\n"
+        yield from map(_member, _methods_of(group))
+
+
+def _methods_of(group: str) -> list[str]:
+    """The public names of `Memory` in this group, in the order of the source."""
+    own = [name for name in vars(GROUPS[group][0]) if not name.startswith("_")]
+    return own + [name for name, place in _IN_ANOTHER_GROUP.items() if place == group]
+
+
+def _member(name: str) -> str:
+    found = inspect.getattr_static(Memory, name)
+    heading = f"### Memory.{name}\n\n"
+    if isinstance(found, property):
+        return f"{heading}{signature(name, found.fget).replace('() ->', ':')}\n{prose(found.fget.__doc__)}\n"
+    function = getattr(found, "__func__", found)
+    mark = "@classmethod\n" if isinstance(found, classmethod) else ""
+    told = [prose(inspect.getdoc(function)), _choices(function), _gives(function)]
+    return f"{heading}{signature(name, function, mark)}\n" + "\n\n".join(filter(None, told)) + "\n"
+
+
+def _gives(function: Any) -> str:
+    """Links to what an answer is described by."""
+    named = [name for name, _ in named_in(returned(function), function.__module__) if is_told(name)]
+    return f"Gives {listed(map(link, named), 'and')}." if named else ""
+
+
+def _choices(function: Any) -> str:
+    """What the names of sets of words stand for that its arguments take."""
+    annotations = " ".join(str(each.annotation) for each in inspect.signature(function).parameters.values())
+    return " ".join(f"{code(name)} is {words}." for name, words in words_in(annotations, function.__module__))
+
+
+# --- what else there is -----------------------------------------------------------------------------------------------
+
+
+def _public(wanted: Any) -> Iterator[tuple[str, Any]]:
+    """The public names of which this is true."""
+    return ((name, found) for name in hardwon.__all__ if wanted(found := getattr(hardwon, name)))
+
+
+def _functions_section() -> Iterator[str]:
+    yield "## Functions\n"
+    for name, function in _public(inspect.isfunction):
+        yield f"### {name}\n\n{signature(name, function)}\n{prose(function.__doc__)}\n"
+
+
+def _outside_section() -> Iterator[str]:
+    yield "## Models and embedders\n\nBoth are optional: everything works without.\n"
+    for name, kind in _public(lambda found: found.__module__.startswith("hardwon.outside.")):
+        own = [each for each in vars(kind) if not each.startswith("_") and callable(getattr(kind, each))]
+        yield f"### {name}\n\n{signature(name, kind.__init__)}\n{prose(kind.__doc__)}\n"
+        yield table(("method", ""), ((code(call(kind, each)), prose(inspect.getdoc(getattr(kind, each)))) for each in own))
+
+
+def _client_section() -> Iterator[str]:
+    kind = hardwon.Client
+    yield f"## Client\n\n{signature('Client', kind.__init__)}\n{prose(kind.__doc__)}\n\n{prose(kind.__init__.__doc__)}\n"
+    yield "It has the methods of `Memory`, with the same arguments and answers, but for what is of one machine:\n"
+    missing = [name for name in HERE_ALONE if not hasattr(kind, name)]
+    yield table(("not there", "what it is, or does"), ((code(name), HERE_ALONE[name]) for name in missing))
+
+
+def _errors_section() -> Iterator[str]:
+    yield "## Errors\n\nFrom `hardwon.errors`. `except hardwon.HardwonError` catches all of them.\n"
+    yield "### HardwonError\n\n" + prose(hardwon.HardwonError.__doc__) + "\n"
+    classes = [found for found in vars(errors).values() if inspect.isclass(found) and issubclass(found, Exception)]
+    rows = (
+        (code(each.__name__), ", ".join(code(base.__name__) for base in each.__bases__), prose(each.__doc__))
+        for each in classes
+        if each is not hardwon.HardwonError
+    )
+    yield table(("error", "is a", ""), rows)

@@ -1,0 +1,75 @@
+"""docs/reference/settings.md: what a command is told without being told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from generating.markdown import MADE, code, number, table
+from hardwon import limits
+from hardwon.serve import settings
+
+BEGINS: Final = f"""\
+# Settings
+
+{MADE}
+
+Three settings say which memory a command works on and who writes. An option counts before the environment, that before the
+project's file, that before the user's file, and with nothing said it is as `Memory()` finds it. `hardwon config` shows each
+with where it comes from. The library itself reads none of them: `Memory(location, project)` is told by its caller.
+"""
+SETTING_IS: Final = {
+    "memory": (
+        "the nearest `.hardwon` folder upward, else the user's data folder",
+        "The memory: a folder, a `.db` file or `postgresql://…`.",
+    ),
+    "project": (
+        "the checkout's name where the memory was found, `default` where it was named",
+        "The project within the memory.",
+    ),
+    "author": ("`agent`", "Who `remember`, `record` and `run` say it was."),
+}
+FILES: Final = f"""\
+## Files
+
+The user's is `~/.config/hardwon/config.toml`, or where the system keeps such files. It may say all three; its `memory` is a
+path from the root (`/…`) or from a home folder (`~/…`), or a database.
+
+The project's is the nearest `.hardwon/config.toml` upward. Its `memory` lies inside the folder that `.hardwon` lies in, links
+followed; its `project` and `author` count only where the memory in use lies there too.
+
+Both are TOML, UTF-8, at most {number(limits.SETTINGS_BYTES_MAX)} bytes, with no other keys:
+
+```toml
+memory = "~/agent_brain"
+project = "website"
+author = "anna"
+```
+
+A file that says anything else is an error that names it. A checkout may be somebody else's, so its file never names a memory
+elsewhere or a database.
+
+## Other variables
+"""
+VARIABLES: Final = {
+    "HARDWON_AIMEMORY": "the folder of `hardwon fix-history` and `memory.sh`",
+    "HARDWON_PYTEST": "`1`: the pytest plugin records ([feedback.md](../feedback.md))",
+    "HARDWON_RUN": "set by `hardwon run` for what it runs, so that one run inside another is known; not yours to set",
+    "GROQ_API_KEY": "the key of the language model, where one is asked for ([learning.md](../learning.md))",
+    "API_BASE_URL": "its endpoint; Groq's where nobody says",
+    "LLM_MODEL": "its name",
+    "EMBEDDING_API_KEY": "the key of an embedding endpoint that `hardwon reembed` names",
+    "NO_COLOR": "anything: no colours",
+    "PGPASSWORD": "and libpq's other variables, for a memory in PostgreSQL",
+}
+
+
+def page() -> str:
+    rows = []
+    for name in settings.NAMES:
+        default, about = SETTING_IS[name]
+        most = limits.PATH_CHARS_MAX if name == "memory" else limits.NAME_CHARS_MAX
+        takes = f"text, one line, at most {most:,} characters"
+        rows.append((code(name), code(f"--{name}"), code(settings.VARIABLES[name]), default, takes, about))
+    head = ("setting and file key", "option", "variable", "default", "what it takes", "")
+    others = table(("variable", ""), ((code(name), about) for name, about in VARIABLES.items()))
+    return "\n".join([BEGINS, table(head, rows), FILES, others])
