@@ -16,6 +16,7 @@ from hardwon.memory import Memory
 from hardwon.memory.asking import Asking
 from hardwon.memory.core import Core
 from hardwon.memory.deciding import Deciding
+from hardwon.memory.entries import Entries
 from hardwon.memory.keeping import Keeping
 from hardwon.memory.learned import Learned
 from hardwon.memory.recording import Recording
@@ -28,6 +29,10 @@ GROUPS: Final[Mapping[str, tuple[type, str]]] = {
     "Asking": (Asking, "Before the next attempt: records, hits, contexts, advice, and what there is."),
     "What was learned": (Learned, "Knowledge with its evidence, worked out from counts when it is asked for."),
     "Deciding": (Deciding, "What may be believed. Every decision is an event or a record of its own, with who made it."),
+    "Entries": (
+        Entries,
+        "Things under names, as frameworks put and get them. What is put again replaces what stood there.",
+    ),
     "Keeping": (Keeping, "Looking after a memory: room, copies, health, files beside it."),
     "The memory itself": (Core, "Where it is, and closing it. The attribute `project` is the project that it works in."),
 }

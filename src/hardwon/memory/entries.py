@@ -33,8 +33,8 @@ class Entries(Recording, Deciding):
 
     def put_entries(self, entries: Mapping[str, AnyRecord | None], by: str = "user") -> None:
         """Puts each record under its name, which must be one of its tags: what stood there is archived in its favour, or, by
-        whoever may only record, left behind it. None erases everything that ever stood there, as `forget` does. One
-        transaction: all of it or nothing."""
+        whoever may only record, left behind it. None erases everything that ever stood there, as `forget` does. `by` is who
+        does so. One transaction: all of it or nothing."""
         given = intake.mapping("entries", entries)
         ready = {name: record and self._entry(name, record) for name, record in given.items()}
         made = self._vectors_of([record for record in ready.values() if record])
@@ -123,7 +123,7 @@ class Entries(Recording, Deciding):
         return found if limit is None else islice(found, limit)
 
     def entry_names(self, start: str) -> list[str]:
-        """The names that begin so and under which something stands, in order."""
+        """The names that begin with `start` and under which something stands, in order."""
         self._catch_up()
         return self._store.tags(self.project, intake.text("start", start))
 
