@@ -32,8 +32,8 @@ class Entries(Recording, Deciding):
     rolled back."""
 
     def put_entries(self, entries: Mapping[str, AnyRecord | None], by: str = "user") -> None:
-        """Puts each record of `entries` under its name, which must be one of its tags: what stood there is archived for it, or, by
-        whoever may only record, left behind it. None erases everything that ever stood there, as `forget` does. `by` is who
+        """Puts each record of `entries` under its name, which must be one of its tags: what stood there is archived for it, or,
+        by whoever may only record, left behind it. None erases everything that ever stood there, as `forget` does. `by` is who
         does so. One transaction: all of it or nothing."""
         given = intake.mapping("entries", entries)
         ready = {name: record and self._entry(name, record) for name, record in given.items()}
