@@ -28,6 +28,7 @@ from command_line import (
     keys_of,
     keys_told_of,
     on_a_terminal,
+    refused,
     section_of,
     settle,
 )
@@ -366,6 +367,21 @@ def test_what_a_memory_exported_is_loaded() -> None:
     refused = at_once("--memory", "other", "load", "changed.jsonl")
     assert refused.exit_code == 1
     assert refused.stdout.endswith(f"{changed[0]['id']} is kept here with other content, which stays\n")
+
+
+def test_records_without_an_id_are_refused_by_their_line() -> None:
+    fill()
+    with Memory("brain") as memory:
+        memory.export("records.jsonl")
+    lines = [json.loads(line) for line in Path("records.jsonl").read_text().splitlines()]
+    for number in (1, 3):  # the first line is what tells records from a data set
+        kept = [{**line, "id": None} if at == number else line for at, line in enumerate(lines, 1)]
+        shown = [{name: value for name, value in line.items() if value is not None} for line in kept]
+        Path("without.jsonl").write_text("\n".join(map(json.dumps, shown)))
+        told = refused("--memory", "other", "load", "without.jsonl")
+        assert told.startswith(f"without.jsonl, line {number}: id: '(absent)' is not allowed; allowed: a UUID, so that")
+        assert not Path("other").exists()
+        assert "hardwon load takes in as JSON Lines" in refused("--memory", "other", "adopt", "without.jsonl")
 
 
 def test_a_file_that_is_not_there_makes_no_memory() -> None:

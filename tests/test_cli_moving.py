@@ -350,7 +350,7 @@ def test_what_a_memory_exported_is_loaded_instead() -> None:
     fill("brain", "x")
     for name in ("records.jsonl", "records.json"):
         answered("export", name)
-        assert "hardwon load takes it in" in refused("adopt", name)
+        assert "hardwon load takes in as JSON Lines" in refused("adopt", name)
 
 
 def test_a_kind_that_is_wrong_is_told() -> None:

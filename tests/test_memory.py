@@ -307,6 +307,9 @@ def test_load_checks_the_whole_file_before_it_writes(memory: Memory, tmp_path: P
     path.write_text(fact("x").altered(metadata=Metadata(project_id="theirs")).to_json())
     with pytest.raises(InvalidInputError, match="project_id: 'theirs'"):
         memory.load(path)
+    path.write_text(f'{fact("x").to_json()}\n\n{{"kind": "fact", "content": "no id", "fact_type": "error"}}\n')
+    with pytest.raises(InvalidInputError, match=r"bad.jsonl, line 3: id: '\(absent\)' is not allowed.*a UUID, so that"):
+        memory.load(path)
     with pytest.raises(PlaceError, match="cannot read"):
         memory.load(tmp_path / "nowhere.jsonl")
     assert memory.stats().records == 0

@@ -22,7 +22,7 @@ from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
 from hardwon.fields import derived_id
 from hardwon.intake import path as checked_path
 from hardwon.memory import Memory
-from hardwon.model import AnyRecord, Source
+from hardwon.model import AnyRecord, Source, is_record
 from hardwon.reports import Loaded
 from hardwon.store import files, legacy_fixes
 from hardwon.store.contract import Progress
@@ -31,7 +31,6 @@ from hardwon.store.tree_files import TreeFiles
 _MEMORY_NAMES: Final = ("memory.db", fix_adoption.FILE_NAME)
 _TRAINING_KEYS: Final = frozenset({"total_episodes", "episode_log", "task_rules", "score_history", "mistake_cards"})
 _KNOWLEDGE_KEYS: Final = frozenset({"general_patterns", "failure_patterns", "model_specific_tips", "successful_strategies"})
-_EXPORTED_KEYS: Final = frozenset({"kind", "id", "metadata"})
 _LOOKED_FOR: Final = (
     "a BTB tree (folders such as outcome=failure), a training memory's JSON, an ai_memory.db of fix history or its folder, a "
     "knowledge_base.json, or a data set"
@@ -181,9 +180,9 @@ def _kind_of_lines(file: Path) -> StoreKind:
 
 
 def _refuse_export(file: Path, found: object) -> None:
-    if isinstance(found, dict) and found.keys() >= _EXPORTED_KEYS:
+    if is_record(found):
         raise InvalidInputError.one(
-            "path", str(file), "an older store; this is what a memory exported: hardwon load takes it in"
+            "path", str(file), "an older store; these are records of a memory, which hardwon load takes in as JSON Lines"
         )
 
 

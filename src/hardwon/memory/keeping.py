@@ -184,8 +184,9 @@ class Keeping(Core):
             return jsonl.write(target, whole, total, progress, as_list=format == "json")
 
     def load(self, path: str | Path, dry_run: bool = False, by: str = "user", progress: Progress | None = None) -> Loaded:
-        """Adds the records of the exported file at `path`. The whole file is checked before anything is written. What is here
-        already stays as it is; what is new lands as `hypothesis`, whatever it claims, and is otherwise unchanged."""
+        """Adds the records of the exported file at `path`, each with the id that it has there. The whole file is checked before
+        anything is written. What is here already stays as it is; what is new lands as `hypothesis`, whatever it claims, and is
+        otherwise unchanged."""
         from hardwon import moving
 
         return moving.load(

@@ -387,8 +387,10 @@ def validate(
     of validate), `dry_run`. JSON of records: `source` ("records"), `read`, `added`, `present`, `conflicting` (ids kept here
     with other content), `forgotten`, `dry_run`.""",
     more="""Memories with errors are refused, told, and give exit code 1; the others are kept. `--author` is who is said to
-    have recorded those memories of a data set that name nobody; a name of its own lets you roll the data set back. Records
-    that were exported keep their authors.""",
+    have recorded those memories of a data set that name nobody; a name of its own lets you roll the data set back.
+
+    Records are one a line, each with its `kind` and `id`, as `export` writes them; one that is invalid, or has no id, is an
+    error that names its line, and nothing is kept then. They keep their authors.""",
 )
 def load(
     ctx: typer.Context,
@@ -459,16 +461,17 @@ def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = 
 
 
 def _holds_records(path: Path) -> bool:
-    """Whether the file is what `export` writes. No memory of a data set may have these keys."""
+    """Whether the file has records, as `export` writes them, and is no data set."""
+    from hardwon.model import is_record
+
     if not path.is_file():  # told before a memory is made for it
         fail(f"cannot read {path}: there is no such file")
     with path.open("rb") as file:
         first = next((line for line in iter(lambda: file.readline(limits.RECORD_BYTES_MAX), b"") if line.strip()), b"")
     try:
-        value = json.loads(first)
+        return is_record(json.loads(first))
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and {"kind", "id", "metadata"} <= value.keys()
 
 
 def _loaded_text(loaded: "Loaded") -> str:

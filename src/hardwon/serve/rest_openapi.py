@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.serve.arguments import Arguments
+from hardwon.serve.arguments import EXAMPLE_ID, Arguments
 from hardwon.serve.operations import OPERATIONS, Operation
 from hardwon.serve.rest_guards import LIVENESS
 from hardwon.serve.rest_problems import (
@@ -235,8 +235,8 @@ def _answer(operation: Operation, gives: dict[str, Any]) -> dict[str, Any]:
 
 
 def _records() -> dict[str, Any]:
-    line = {"kind": "fact", "content": "Uploads over 2 GB fail with HTTP 413.", "fact_type": "error"}
-    schema = {"type": "string", "description": "One record a line, as an export has them."}
+    line = {"kind": "fact", "id": EXAMPLE_ID, "content": "Uploads over 2 GB fail with HTTP 413.", "fact_type": "error"}
+    schema = {"type": "string", "description": "One record a line, with its id, as an export has them."}
     return {"required": True, "content": {NDJSON: {"schema": schema, "example": json.dumps(line) + "\n"}}}
 
 

@@ -8,11 +8,13 @@ from typing import Final
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.fields import ABSENT
 from hardwon.model import AnyRecord, parse_record
 from hardwon.store import files
 from hardwon.store.contract import Progress, Stored
 from hardwon.store.rows import record_of, sound_body
 
+_ID_ALLOWED: Final = "a UUID, so that loading the file again adds nothing; Memory.add_many takes records without one"
 _LINE_BYTES_MAX: Final = 2 * limits.RECORD_BYTES_MAX  # other programs escape what we write plainly
 
 
@@ -42,7 +44,7 @@ def line_of(stored: Stored) -> str:
 
 
 def read(path: Path) -> Iterator[AnyRecord]:
-    """Every record of the file; blank lines are passed over. An invalid line raises and names itself."""
+    """Every record of the file; blank lines are passed over. A line that is invalid, or has no id, raises and names itself."""
     try:
         with path.open("rb") as file:
             number = 0
@@ -54,8 +56,14 @@ def read(path: Path) -> Iterator[AnyRecord]:
                     raise InvalidInputError(InvalidInputError.one("line", f"{len(line)} bytes", allowed).problems, where)
                 if line.strip():
                     try:
-                        yield parse_record(line)
+                        yield _with_its_id(parse_record(line))
                     except InvalidInputError as error:
                         raise InvalidInputError(error.problems, where) from None
     except OSError as error:
         raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _with_its_id(record: AnyRecord) -> AnyRecord:
+    if "id" not in record.model_fields_set:  # it was just made, and would be another one next time
+        raise InvalidInputError.one("id", ABSENT, _ID_ALLOWED)
+    return record
