@@ -624,6 +624,11 @@ def parse_record(json_text: str | bytes) -> AnyRecord:
     return MODEL_OF_KIND[kind].model_validate(data)
 
 
+def is_record(data: object) -> bool:
+    """Whether JSON is meant to be a record: it names a kind, which memories of a data set and of older stores do not."""
+    return isinstance(data, dict) and "kind" in data
+
+
 def json_schema(kind: str) -> dict[str, Any]:
     """A JSON Schema for a kind of record, or for `metadata`, `mistake_card`, `solution_pattern` and `event`."""
     models: dict[str, type[Model]] = {

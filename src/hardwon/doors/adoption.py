@@ -22,7 +22,7 @@ from hardwon.errors import ForeignFileError, InvalidInputError, PlaceError
 from hardwon.fields import derived_id
 from hardwon.intake import path as checked_path
 from hardwon.memory import Memory
-from hardwon.model import AnyRecord, Source
+from hardwon.model import AnyRecord, Source, is_record
 from hardwon.reports import Loaded
 from hardwon.store import files, legacy_fixes
 from hardwon.store.contract import Progress

@@ -463,7 +463,7 @@ def _load_dataset(ctx: typer.Context, source: Any, author: str, dry_run: bool = 
 
 def _holds_records(path: Path) -> bool:
     """Whether the file has records, as `export` writes them, and is no data set."""
-    from hardwon.store.jsonl import is_record
+    from hardwon.model import is_record
 
     if not path.is_file():  # told before a memory is made for it
         fail(f"cannot read {path}: there is no such file")
