@@ -26,7 +26,6 @@ from hardwon.model import AnyRecord, Source, is_record
 from hardwon.reports import Loaded
 from hardwon.store import files, legacy_fixes
 from hardwon.store.contract import Progress
-from hardwon.store.jsonl import is_record
 from hardwon.store.tree_files import TreeFiles
 
 _MEMORY_NAMES: Final = ("memory.db", fix_adoption.FILE_NAME)

@@ -43,11 +43,6 @@ def line_of(stored: Stored) -> str:
     return record_of(stored).to_json()
 
 
-def is_record(value: object) -> bool:
-    """Whether a line holds a record: memories of a data set have no kind."""
-    return isinstance(value, dict) and "kind" in value
-
-
 def read(path: Path) -> Iterator[AnyRecord]:
     """Every record of the file; blank lines are passed over. A line that is invalid, or has no id, raises and names itself."""
     try:
