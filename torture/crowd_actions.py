@@ -486,7 +486,7 @@ def forgotten_words(life: Life, actor: Actor) -> None:
             raise Finding(f"{record_id} was forgotten and is recalled by {word}")
 
 
-@action(READS, 3)
+@action(READS, 2)
 def context(life: Life, actor: Actor) -> None:
     with life.doing(actor):
         issue = {"model": life.rng.choice(MODELS), "issue_type": life.rng.choice(ISSUES)}
@@ -501,7 +501,7 @@ def context(life: Life, actor: Actor) -> None:
                 raise Finding(f"a context tells of {record_id}, which was forgotten")
 
 
-@action(READS, 3)
+@action(READS, 2)
 def advise(life: Life, actor: Actor) -> None:
     with life.doing(actor):
         deed = f"{life.rng.choice(DEEDS)} it"
@@ -548,7 +548,7 @@ def check_scores(actor: Actor, task: str) -> None:
         raise Finding(f"scores tell a mean of {told.mean} for {task}, and it is {sum(wanted) / len(wanted)}")
 
 
-@action(READS, 4)
+@action(READS, 3)
 def ask_for_rules(life: Life, actor: Actor) -> None:
     with life.doing(actor):
         actor.at_work.rules(life.rng.choice(TASKS))

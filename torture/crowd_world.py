@@ -84,6 +84,7 @@ class Place:
     requests: dict[bytes, str] = field(default_factory=dict)
     observer: Process = field(default_factory=lambda: Process("observer"))
     _eye: apsw.Connection | None = None
+    _seen: tuple[int, Picture] = (-1, EMPTY)
     _descriptors: dict[int, int] = field(default_factory=dict)
 
     def look(self) -> Picture:
@@ -92,13 +93,19 @@ class Place:
             return EMPTY
         if self._eye is None:
             self._eye = apsw.Connection(str(self.file), flags=apsw.SQLITE_OPEN_READWRITE)
+        version: int = self._eye.execute("PRAGMA data_version").get
+        if version == self._seen[0]:  # nobody has written since
+            return self._seen[1]
         with self._eye:
             records = {key: Kept._make(row) for key, *row in self._eye.execute(_RECORDS, (self.project,))}
             events = {key: Happened._make(row) for key, *row in self._eye.execute(_EVENTS, (self.project,))}
-        return Picture(records, events)
+        picture = Picture(records, events)
+        self._seen = version, picture
+        return picture
 
     def close_eye(self) -> None:
         eye, self._eye = self._eye, None
+        self._seen = -1, EMPTY
         if eye is not None:
             eye.close()
 

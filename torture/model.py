@@ -246,7 +246,7 @@ class _Difference:
 
 def explain(before: Picture, after: Picture, steps: Sequence[Expected]) -> None:
     """Raises a Finding where the memory is not what it was, changed as the steps were expected to change it."""
-    if before == after and all(step.is_nothing or not step.acknowledged or step.maybe for step in steps):
+    if (before is after or before == after) and all(step.is_nothing or not step.acknowledged or step.maybe for step in steps):
         return
     left = _Difference.between(before, after)
     touched = {*left.added, *(event.record_id for event in left.events.values())}
