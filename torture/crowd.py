@@ -89,7 +89,7 @@ def live(plan: Plan, number: int) -> Lived:
     finding = ""
     try:
         for _ in range(plan.steps_of(number)):
-            life.step(ACTIONS, open_memory)
+            life.step(ACTIONS, READS, open_memory)
             if life.number % FULL_CHECK_EVERY == 0 or life.number == plan.steps_of(number):
                 check_everything(life)
     except Finding as error:

@@ -8,7 +8,7 @@ import random
 import shutil
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -234,14 +234,14 @@ class Life:
 
     # --- a step ---
 
-    def step(self, actions: dict[str, tuple[int, Action]], open_memory: Action) -> None:
+    def step(self, actions: dict[str, tuple[int, Action]], readers: Container[str], open_memory: Action) -> None:
         self.number += 1
         self._let_time_pass()
         actor = self.rng.choice(self.actors)
         names = list(actions)
         weights = [weight for weight, _ in actions.values()]
         self.action = "open" if actor.memory is None else self.rng.choices(names, weights)[0]
-        fault = actor.process.fault = self._fault()
+        fault = actor.process.fault = self._fault(reading=self.action in readers)
         self.error = None
         work = open_memory if self.action == "open" else actions[self.action][1]
         with self.disk.used_by(actor.process):
@@ -271,10 +271,12 @@ class Life:
         for place in self.places:  # a request is remembered for some days only
             place.requests.clear()
 
-    def _fault(self) -> Fault | None:
+    def _fault(self, *, reading: bool) -> Fault | None:
+        """A disk that reads less than it was asked for, and does not say so, SQLite takes for a page of zeros. Whoever writes
+        after that writes nonsense, which no program can help: only readers meet it, and must not believe what they read."""
         if not self._faults or self.rng.random() >= FAULT_SHARE:
             return None
-        name = self.rng.choice(list(SORTS))
+        name = self.rng.choice([each for each in SORTS if reading or each != "short read"])
         self.tally.armed[name] += 1
         return Fault(name, int(CALLS_UNTIL_FAULT ** self.rng.random()))
 
