@@ -11,7 +11,7 @@ from hardwon import Experience, Fact, Memory, Metadata, Source
 from hardwon.errors import ConflictError, InvalidInputError, RepeatedError
 from hardwon.fields import new_id
 from hardwon.model import INTERNAL_KINDS, LOCAL_ACTIONS, MODEL_OF_KIND, ROUTES, VERIFIERS, AnyRecord, Moment, Validation
-from model import NEXT, Event, Expected, Finding, Kept, New
+from model import NEXT, Event, Expected, Finding, Kept, Misquoted, New
 
 AUTHORS: Final = ("ann", "bob", "eve")
 TASKS: Final = ("triage", "deploy", "review")
@@ -434,7 +434,7 @@ def check_record(memory: Memory, record_id: str, row: Kept) -> None:
     if found.metadata.validation.status != row.status or found.kind != row.kind:
         raise Finding(f"record {record_id} is {row.kind}, {row.status}, and {found} is found")
     if unjudged(found) != unjudged(MODEL_OF_KIND[row.kind].model_validate(model.said(row.body))):
-        raise Finding(f"record {record_id} said {row.body}, and says {found.to_json()}")
+        raise Misquoted(f"record {record_id} said {row.body}, and says {found.to_json()}")
 
 
 def unjudged(record: AnyRecord) -> AnyRecord:

@@ -32,6 +32,10 @@ class Finding(Exception):
     """The memory is not what it was said to be, or does what it must not."""
 
 
+class Misquoted(Finding):
+    """A record comes back as something else than was written."""
+
+
 class Kept(NamedTuple):
     """A record's row."""
 

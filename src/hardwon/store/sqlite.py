@@ -19,7 +19,7 @@ from typing import Any, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, NearlyFullWarning
+from hardwon.errors import BusyError, NearlyFullWarning, StorageError
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
 from hardwon.store import phrases, presence, tallies, vectors
@@ -36,6 +36,7 @@ from hardwon.store.sqlite_file import (
     be_patient,
     connect,
     create_if_missing,
+    give_up_after,
     inspect_before_opening,
     is_sound,
     migrate,
@@ -93,7 +94,11 @@ class SqliteStore(SqlStore):
     @contextmanager
     def _connected(self) -> Iterator[apsw.Connection]:
         with storage_errors(self._path), self._pool.connection() as connection:
-            yield connection
+            try:
+                yield connection
+            except apsw.Error as error:
+                give_up_after(error, connection)
+                raise
 
     @contextmanager
     def _consistent(self) -> Iterator[apsw.Connection]:
@@ -389,6 +394,7 @@ class _WriteTransaction:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._connection is not None  # noqa: S101  # for type checkers: it was entered
         kept = False
+        failure = error
         try:
             with self._errors:
                 if error is None:
@@ -399,10 +405,14 @@ class _WriteTransaction:
                     self._store._warn_when_nearly_full(self._connection)
                 elif isinstance(error, apsw.Error | UnicodeDecodeError):
                     raise error
+        except StorageError as told:
+            failure = told.__cause__
+            raise
         finally:
             try:
                 if not kept and self._writer and self._writer.undos:
                     self._undo()
+                give_up_after(failure, self._connection)
             finally:
                 self._leave()
         if error is None and self._store._erasure_pending:

@@ -122,12 +122,20 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
 
 def is_sound(connection: apsw.Connection) -> bool:
     """Whether a connection can be lent again; what it was in the middle of is taken back."""
-    if connection.in_transaction:
-        try:
+    try:
+        if connection.in_transaction:
             connection.execute("ROLLBACK")
-        except apsw.Error:
-            return False
+    except apsw.Error:  # it may be closed already
+        return False
     return True
+
+
+def give_up_after(error: BaseException | None, connection: apsw.Connection) -> None:
+    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on to remember what it was
+    about to write, and would write it with the next one: words of records that nobody has. Nobody uses such a connection
+    again. One that only had to wait for too long is as good as before."""
+    if isinstance(error, apsw.Error) and not isinstance(error, apsw.BusyError):
+        connection.close()
 
 
 def create_if_missing(path: Path) -> bool:
