@@ -1,7 +1,7 @@
 """A simulated crowd at work on shared memories, under faults, checked against a model after every step.
 
-`python torture/crowd.py --steps 10000 --seed 7` runs twenty lives of five hundred steps. The same seed does the same steps and meets
-the same faults; `--life K` runs one of the lives alone, which is how a finding is looked into.
+`python torture/crowd.py --steps 10000 --seed 7` runs twenty lives of five hundred steps. The same seed does the same steps and
+meets the same faults; `--life K` runs one of the lives alone, which is how a finding is looked into.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from crowd_actions import CARE, READS, WRITES, check_counts, check_fixes, check_health, check_record, check_scores, open_memory
-from crowd_actions import TASKS as TASKS_OF_CROWD
+from crowd_care import check_health, open_memory
+from crowd_reading import check_counts, check_fixes, check_record, check_scores
+from crowd_rot import kill_for_real
+from crowd_words import CARE, READS, TASKS, WRITES
 from crowd_world import FULL_CHECK_EVERY, Actor, Life, Tally
 from model import Finding, check_all_statuses
 
 STEPS_OF_A_LIFE: Final = 500
 RELEASED: Final = Path(__file__).parent.parent / "tests" / "released"
 _RAM: Final = Path("/dev/shm")  # noqa: S108  # where there is such a folder nobody waits for a disk
+_REAL_KILL_EVERY: Final = 10
 _OFTEN: Final = 3
 """How much more often than their weights say people write and read: care takes the most time, and is rare in life, too."""
 ACTIONS: Final = {**{name: (_OFTEN * weight, work) for name, (weight, work) in (WRITES | READS).items()}, **CARE}
@@ -92,6 +95,9 @@ def live(plan: Plan, number: int) -> Lived:
             life.step(ACTIONS, READS, open_memory)
             if life.number % FULL_CHECK_EVERY == 0 or life.number == plan.steps_of(number):
                 check_everything(life)
+        if plan.faults and number % _REAL_KILL_EVERY == 0:  # when what is told of the life is told: how far one comes is chance
+            kill_for_real(life, life.places[0])
+            check_everything(life)
     except Finding as error:
         where = f"life {number}, step {life.number}, {life.action}, {life.faults_told()}"
         finding = f"{where}: {error}\n{_cause(error)}"
@@ -120,7 +126,7 @@ def check_everything(life: Life) -> None:
                     check_record(memory, record_id, row)
                 check_counts(actor)
                 check_fixes(actor)
-                for task in TASKS_OF_CROWD:
+                for task in TASKS:
                     check_scores(actor, task)
                 check_health(actor)
         life.check_place(place, [])
@@ -148,8 +154,8 @@ def run(plan: Plan, numbers: Iterable[int], jobs: int, until: float | None) -> I
 def report(plan: Plan, found: Run, seconds: float) -> str:
     tally = found.tally
     lines = [
-        f"{found.steps} steps in {found.lives} lives, {seconds:.0f} s ({found.steps / max(seconds, 0.001):.0f} steps a second), "
-        f"seed {plan.seed}",
+        f"{found.steps} steps in {found.lives} lives, seed {plan.seed}",
+        f"{seconds:.0f} s, {found.steps / max(seconds, 0.001):.0f} steps a second",
         "steps: " + _listed(tally.steps),
         "faults that struck (of those, told to the caller as an error): "
         + ", ".join(f"{name} {count} ({tally.surfaced[name]})" for name, count in sorted(tally.fired.items())),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Final
+from typing import Any, Final
 from unittest import mock
 
 import apsw
@@ -31,7 +31,6 @@ LATEST: Final = datetime(2150, 1, 1, tzinfo=UTC)
 FULL_CHECK_EVERY: Final = 500
 FAULT_SHARE: Final = 0.08
 CALLS_UNTIL_FAULT: Final = 40
-MARKERS_LOOKED_FOR: Final = 20
 BUSY_MS: Final = 20
 _RECORDS: Final = "SELECT id, kind, at_us, author, outcome, tool, body, status FROM record WHERE project_id = ?"
 _EVENTS: Final = "SELECT id, record_id, kind, at_us, body FROM event WHERE project_id = ?"
@@ -133,7 +132,7 @@ class Actor:
 
     name: str
     place: Place
-    options: dict[str, int]
+    options: dict[str, Any]
     process: Process
     memory: Memory | None = None
 
@@ -293,12 +292,7 @@ class Life:
         try:
             yield
         except HardwonError as error:
-            self.error = error
-            self.tally.errors[type(error).__name__] += 1
-            fault = actor.process.fault
-            failed = fault is not None and fault.fired > 0 and isinstance(error, StorageError)
-            if not failed and not (refused and isinstance(error, refused)):
-                raise Finding(f"nothing was wrong, and it was refused: {_told(error)}") from error
+            self._take_refusal(error, actor, refused)
             self.tally.counts["unacknowledged writes"] += any(not each.is_nothing for each in expected)
         except Misquoted:
             raise
@@ -306,8 +300,6 @@ class Life:
             if not _was_read_short(actor.process.fault):
                 raise
             self.tally.counts["answers that lacked something after a short read"] += 1
-        except AssertionError:
-            raise
         except Exception as error:  # whatever else a caller could meet is a finding
             raise Finding(f"an error of no sort that a caller is told of: {_told(error)}") from error
         else:
@@ -316,6 +308,14 @@ class Life:
             for each in expected:
                 each.acknowledged = True
             self.tally.counts["acknowledged writes"] += any(not each.is_nothing for each in expected)
+
+    def _take_refusal(self, error: HardwonError, actor: Actor, refused: type[HardwonError] | None) -> None:
+        self.error = error
+        self.tally.errors[type(error).__name__] += 1
+        fault = actor.process.fault
+        failed = fault is not None and fault.fired > 0 and isinstance(error, StorageError)
+        if not failed and not (refused and isinstance(error, refused)):
+            raise Finding(f"nothing was wrong, and it was refused: {_told(error)}") from error
 
     def _settle(self) -> None:
         """After a step: whatever differs is explained, or it is a finding."""

@@ -28,7 +28,7 @@ BY_CONSOLIDATION: Final = "consolidation"
 BY_MEMORY: Final = "hardwon"
 
 
-class Finding(Exception):
+class Finding(Exception):  # noqa: N818  # what is found is wrong with the memory, not with the simulator
     """The memory is not what it was said to be, or does what it must not."""
 
 
@@ -254,7 +254,9 @@ def explain(before: Picture, after: Picture, steps: Sequence[Expected]) -> None:
         return
     left = _Difference.between(before, after)
     touched = {*left.added, *(event.record_id for event in left.events.values())}
-    moved = {key for key in before.records.keys() & after.records.keys() if before.records[key].status != after.records[key].status}
+    moved = {
+        key for key in before.records.keys() & after.records.keys() if before.records[key].status != after.records[key].status
+    }
     for step in steps:
         _explain_records(left, step)
         _explain_forgotten(left, step)
@@ -275,20 +277,27 @@ def _explain_records(left: _Difference, step: Expected) -> None:
         found += 1
         row = left.added.pop(match)
         new.check(match, row)
-        if step.imports:
-            _take_event(left, Event(match, "imported"), "a record that was loaded has no event that says so")
-        if step.in_effect:
-            _take_event(left, Event(match, "status", "verified"), "a decision was kept and is not in effect")
+        for comes_along, event in (
+            (step.imports, Event(match, "imported")),
+            (step.in_effect, Event(match, "status", "verified")),
+        ):
+            if comes_along:
+                _take_event(left, event, "a record is there without the event that came with it")
     if not step.piecemeal and 0 < found < len(step.new):
         raise Finding(f"{found} of {len(step.new)} records of one transaction are there: {step.new}")
     if step.tidies and bool(found) != bool(step.packs & left.rewritten):
         raise Finding(f"{found} decisions were made, and {len(step.packs & left.rewritten)} fixes packed away")
     if step.decides:
-        for key, row in list(left.added.items()):
-            if row.kind == "decision" and row.author == BY_CONSOLIDATION:
-                del left.added[key]
-                if row.outcome != "rule":
-                    _take_event(left, Event(key, "status", "verified"), "a decision was made and is not in effect")
+        _explain_decisions(left)
+
+
+def _explain_decisions(left: _Difference) -> None:
+    """What a consolidation decides is in effect at once, but for rules that an LLM wrote."""
+    for key, row in list(left.added.items()):
+        if row.kind == "decision" and row.author == BY_CONSOLIDATION:
+            del left.added[key]
+            if row.outcome != "rule":
+                _take_event(left, Event(key, "status", "verified"), "a decision was made and is not in effect")
 
 
 def _take_event(left: _Difference, wanted: Event, problem: str) -> None:
@@ -492,5 +501,3 @@ def scored(picture: Picture, task_id: str) -> list[float]:
 def is_left_out(row: Kept) -> bool:
     """Of what is recalled by its words: what is no record of what was tried, or has its words packed away."""
     return row.kind in INTERNAL_KINDS or is_packed(row)
-
-
