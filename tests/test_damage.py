@@ -6,7 +6,7 @@ import os
 import random
 import resource
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
@@ -95,6 +95,15 @@ def test_bit_flips_in_a_large_file_are_noticed_where_they_are_read(tmp_path: Pat
         except StorageError:
             noticed += 1
     assert noticed > 60
+
+
+def test_a_damaged_status_is_told_as_damage_by_whoever_recalls_it(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        record = memory.remember("a note about module_1.py", "success", "conversation")
+        with closing(apsw.Connection(memory.location)) as file:
+            file.execute("UPDATE record SET status = ?", ("\0" * 10,)).fetchall()
+        with pytest.raises(DamagedError, match=f"record {record.id} is not what was written"):
+            memory.recall("note")
 
 
 def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:

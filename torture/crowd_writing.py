@@ -151,7 +151,7 @@ def add_again(life: Life, actor: Actor) -> None:
         return
     record = model.parsed(picture.records[known])
     assert record is not None
-    with life.doing(actor):
+    with life.doing(actor, Expected(decides=True)):  # a consolidation may be due, also where an episode is not new
         actor.at_work.add(record)
 
 
