@@ -7,6 +7,7 @@ meets the same faults; `--life K` runs one of the lives alone, which is how a fi
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import random
 import shutil
@@ -197,6 +198,7 @@ def main() -> int:
     seed = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
     plan = Plan(seed, asked.steps, not asked.no_faults)
     print(f"seed {seed}", flush=True)
+    logging.getLogger("hardwon").setLevel(logging.ERROR)  # that something is put off because the disk failed is no news here
     began = time.monotonic()
     until = None if asked.until_minutes is None else began + 60 * asked.until_minutes
     found = Run()

@@ -30,6 +30,7 @@ EARLIEST: Final = datetime(1995, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(2150, 1, 1, tzinfo=UTC)
 FULL_CHECK_EVERY: Final = 500
 FAULT_SHARE: Final = 0.08
+OPENING_FAULT_SHARE: Final = 0.2  # a file is made, brought to the current format, or recovered then
 CALLS_UNTIL_FAULT: Final = 40
 BUSY_MS: Final = 20
 _RECORDS: Final = "SELECT id, kind, at_us, author, outcome, tool, body, status FROM record WHERE project_id = ?"
@@ -268,12 +269,14 @@ class Life:
         self.time.go(jump)
         self.tally.counts["jumps of the clock"] += 1
         for place in self.places:  # a request is remembered for some days only
-            place.requests.clear()
+            for remembered in (place, *place.backups):
+                remembered.requests.clear()
 
     def _fault(self, *, reading: bool) -> Fault | None:
         """A disk that reads less than it was asked for, and does not say so, SQLite takes for a page of zeros. Whoever writes
         after that writes nonsense, which no program can help: only readers meet it, and must not believe what they read."""
-        if not self._faults or self.rng.random() >= FAULT_SHARE:
+        share = OPENING_FAULT_SHARE if self.action == "open" else FAULT_SHARE
+        if not self._faults or self.rng.random() >= share:
             return None
         name = self.rng.choice([each for each in SORTS if reading or each != "short read"])
         self.tally.armed[name] += 1
@@ -301,6 +304,9 @@ class Life:
                 raise
             self.tally.counts["answers that lacked something after a short read"] += 1
         except Exception as error:  # whatever else a caller could meet is a finding
+            if _is_of_apsw(error, actor.process.fault):
+                self.tally.counts["errors that only a VFS in Python can cause"] += 1
+                return
             raise Finding(f"an error of no sort that a caller is told of: {_told(error)}") from error
         else:
             if refused:
@@ -390,6 +396,11 @@ def _was_read_short(fault: Fault | None) -> bool:
     """The second half of a page was zeros: columns and counts may seem empty, and nobody can tell. A record's body must not
     be another one even then: it has a digest."""
     return fault is not None and fault.name == "short read" and fault.fired > 0
+
+
+def _is_of_apsw(error: Exception, fault: Fault | None) -> bool:
+    """Where a VFS raises while a backup of SQLite's is ended, apsw returns a result and an exception at once."""
+    return fault is not None and fault.fired > 0 and isinstance(error, SystemError) and "exception set" in str(error)
 
 
 def _told(error: BaseException) -> str:
