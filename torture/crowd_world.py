@@ -31,7 +31,7 @@ LATEST: Final = datetime(2150, 1, 1, tzinfo=UTC)
 FULL_CHECK_EVERY: Final = 500
 FAULT_SHARE: Final = 0.08
 OPENING_FAULT_SHARE: Final = 0.2  # a file is made, brought to the current format, or recovered then
-CALLS_UNTIL_FAULT: Final = 40
+CALLS_UNTIL_FAULT: Final = (40, 40, 800)  # of the disk: a write makes some dozens, a restore some hundreds
 BUSY_MS: Final = 20
 _RECORDS: Final = "SELECT id, kind, at_us, author, outcome, tool, body, status FROM record WHERE project_id = ?"
 _EVENTS: Final = "SELECT id, record_id, kind, at_us, body FROM event WHERE project_id = ?"
@@ -269,8 +269,9 @@ class Life:
         self.time.go(jump)
         self.tally.counts["jumps of the clock"] += 1
         for place in self.places:  # a request is remembered for some days only
-            for remembered in (place, *place.backups):
-                remembered.requests.clear()
+            place.requests.clear()
+            for saved in place.backups:
+                saved.requests.clear()
 
     def _fault(self, *, reading: bool) -> Fault | None:
         """A disk that reads less than it was asked for, and does not say so, SQLite takes for a page of zeros. Whoever writes
@@ -280,7 +281,8 @@ class Life:
             return None
         name = self.rng.choice([each for each in SORTS if reading or each != "short read"])
         self.tally.armed[name] += 1
-        return Fault(name, int(CALLS_UNTIL_FAULT ** self.rng.random()))
+        most = self.rng.choice(CALLS_UNTIL_FAULT)
+        return Fault(name, int(most ** self.rng.random()))
 
     def _count_fault(self, fault: Fault) -> None:
         if fault.fired:

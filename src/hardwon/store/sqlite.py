@@ -34,9 +34,9 @@ from hardwon.store.sqlite_check import check_contents, check_library
 from hardwon.store.sqlite_file import (
     back_up,
     be_patient,
+    clear_after,
     connect,
     create_if_missing,
-    give_up_after,
     inspect_before_opening,
     is_sound,
     migrate,
@@ -80,12 +80,17 @@ class SqliteStore(SqlStore):
             rest=apsw.Connection.release_memory,
             connections_max=limits.CONNECTIONS_MAX,
         )
-        with self._connected() as connection:
-            self._has_log = connection.pragma("journal_mode") == "wal"
-            self._presence = presence.hold(path) if self._has_log else None
-            if connection.pragma("user_version") < SCHEMA_VERSION:
-                migrate(connection)
-            self._warn_when_nearly_full(connection)
+        self._presence: presence.File | None = None
+        try:
+            with self._connected() as connection:
+                self._has_log = connection.pragma("journal_mode") == "wal"
+                self._presence = presence.hold(path) if self._has_log else None
+                if connection.pragma("user_version") < SCHEMA_VERSION:
+                    migrate(connection)
+                self._warn_when_nearly_full(connection)
+        except BaseException:
+            self.close()  # nobody else can: or else this process would seem to have it open for good
+            raise
 
     @property
     def location(self) -> str:
@@ -97,7 +102,7 @@ class SqliteStore(SqlStore):
             try:
                 yield connection
             except apsw.Error as error:
-                give_up_after(error, connection)
+                clear_after(error, connection)
                 raise
 
     @contextmanager
@@ -354,9 +359,11 @@ class SqliteStore(SqlStore):
         held, self._presence = self._presence, None
         with storage_errors(self._path), presence.changing():
             descriptor = presence.release(held)
-            self._pool.close()
-            if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
-                os.close(descriptor)
+            try:
+                self._pool.close()
+            finally:
+                if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
+                    os.close(descriptor)
 
 
 class _WriteTransaction:
@@ -412,7 +419,7 @@ class _WriteTransaction:
             try:
                 if not kept and self._writer and self._writer.undos:
                     self._undo()
-                give_up_after(failure, self._connection)
+                clear_after(failure, self._connection)
             finally:
                 self._leave()
         if error is None and self._store._erasure_pending:
