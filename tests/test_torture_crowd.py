@@ -88,7 +88,7 @@ def lose_a_tally(patch: pytest.MonkeyPatch) -> None:
 
 
 def bring_back_what_was_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SqliteWriter, "_not_forgotten", lambda self, rows, result: rows)
+    patch.setattr(SqliteWriter, "_not_forgotten", lambda _self, rows, _result: rows)
 
 
 def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
@@ -103,24 +103,24 @@ def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
 
 
 def hand_errors_of_sqlite_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(storage_errors, "__exit__", lambda self, *error: None)
+    patch.setattr(storage_errors, "__exit__", lambda _self, *_error: None)
 
 
 def leave_the_log_as_it_is(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SqliteStore, "finish_erasure", lambda self: True)
+    patch.setattr(SqliteStore, "finish_erasure", lambda _self: True)
 
 
 def believe_whatever_is_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("hardwon.store.rows.is_whole", lambda body, digest: True)
-    patch.setattr("hardwon.store.sqlite_file.check_whole_file", lambda connection: [])
-    patch.setattr("hardwon.store.sqlite_check.check_whole_file", lambda connection: [])
-    patch.setattr(SqliteStore, "rows", lambda self, project: iter(()))
-    patch.setattr(SqliteStore, "untrue_tallies", lambda self, project: 0)
+    patch.setattr("hardwon.store.rows.is_whole", lambda _body, _digest: True)
+    patch.setattr("hardwon.store.sqlite_file.check_whole_file", lambda _connection: [])
+    patch.setattr("hardwon.store.sqlite_check.check_whole_file", lambda _connection: [])
+    patch.setattr(SqliteStore, "rows", lambda _self, _project: iter(()))
+    patch.setattr(SqliteStore, "untrue_tallies", lambda _self, _project: 0)
     patch.setitem(crowd.ACTIONS, "rot", (200, crowd.ACTIONS["rot"][1]))
 
 
 def forget_half(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(tallies, "take_back", lambda session, taught: None)
+    patch.setattr(tallies, "take_back", lambda _session, _taught: None)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -144,7 +145,7 @@ def run(plan: Plan, numbers: Iterable[int], jobs: int, until: float | None) -> I
             yield live(plan, number)
         return
     waiting = iter(numbers)
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         running = [pool.submit(live, plan, number) for number, _ in zip(waiting, range(2 * jobs), strict=False)]
         while running:
             yield running.pop(0).result()
