@@ -65,10 +65,13 @@ bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
 	$(BIN)/python benchmarks/dashboard.py
 	$(BIN)/python benchmarks/postgres.py
 
-torture: $(VENV)/.installed-dev  ## The long crash and contention runs (about half an hour)
+# SEED=… replays what a run printed; without it every run draws one.
+torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a million steps of a crowd (an hour or two)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
 	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
 	    tests/test_postgres_many.py tests/test_postgres_crash.py
+	$(BIN)/python torture/crowd.py --steps 1000000 $(if $(SEED),--seed $(SEED))
+	$(BIN)/python torture/crowd.py --steps 20000 --postgres $(if $(SEED),--seed $(SEED))
 
 lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from faults import Disk, Fault, Process
 from hardwon import Memory
-from hardwon.errors import DamagedError, ForeignFileError, PlaceError
+from hardwon.errors import DamagedError, ForeignFileError, PlaceError, StorageError
 from processes import Child, Tell
 
 BACKUPS = 50
@@ -124,6 +125,28 @@ def test_restore_over_a_damaged_memory_moves_it_aside(tmp_path: Path) -> None:
         with Memory(location) as memory:
             assert memory.get(record.id) == record
             assert memory.doctor().ok
+
+
+def test_a_disk_that_fails_to_read_a_memory_once_does_not_make_restore_take_it_away_from_others(tmp_path: Path) -> None:
+    refused = 0
+    with Disk() as disk:
+        here, elsewhere = Process("here"), Process("elsewhere")
+        for countdown in range(1, 200, 4):
+            place = tmp_path / str(countdown)
+            with disk.used_by(elsewhere), Memory(place) as other:
+                other.record_fact("Port 80 is open.", "observation")
+                other.backup(place / "backup")
+                with disk.used_by(here):
+                    here.fault = Fault("read error", countdown)
+                    try:
+                        Memory.restore(place / "backup", place)
+                    except StorageError:
+                        refused += here.fault.fired
+                    here.fault = None
+                late = other.record_fact("Port 81 is open.", "observation")
+                with disk.used_by(here), Memory(place) as memory:
+                    assert memory.get(late.id) is not None, f"lost after the {countdown}th read failed"
+    assert refused > 20
 
 
 def test_what_cannot_be_restored_is_refused_and_the_memory_stays(memory: Memory, tmp_path: Path) -> None:

@@ -94,3 +94,28 @@ def test_a_fork_in_the_middle_of_a_transaction_is_refused_in_the_child(memory: M
         assert child.wait() == 0
     assert child.acknowledged == ["0" * 36]
     assert memory.record_fact("the parent goes on", "error").id
+
+
+def test_what_others_wrote_since_is_no_damage_to_a_doctor(tmp_path: Path) -> None:
+    with Memory(tmp_path) as here, Memory(tmp_path) as elsewhere:
+        here.remember("The first thing", "success", "conversation")
+        for number in range(3):
+            assert here.recall("thing")
+            elsewhere.remember(f"Thing number {number}", "success", "conversation")
+            diagnosis = here.doctor()
+            assert diagnosis.ok, str(diagnosis)
+
+
+def test_a_search_index_that_others_made_anew_is_no_damage_to_whoever_opens_it_next(tmp_path: Path) -> None:
+    with Memory(tmp_path) as here, Memory(tmp_path) as elsewhere:
+        kept = [here.remember(f"Thing number {number}", "success", "conversation").id for number in range(8)]
+        here.forget(kept[0])
+        old = elsewhere.record_fix({"model": "m"}, True, True, "slow " * 200, ["restart"] * 20)
+        assert elsewhere.compress(0, dry_run=False).records == 1
+        here.recall("thing")
+        elsewhere.forget(old.id)  # the index is made anew: the compression left words in it
+        fresh = here.remember("The last thing", "success", "conversation")
+        here.forget(fresh.id)
+        with Memory(tmp_path) as later:
+            assert later.doctor().ok, str(later.doctor())
+            assert len(later.recall("thing", k=10)) == 7

@@ -6,11 +6,13 @@ import os
 import random
 import resource
 import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
 import pytest
 
+from faults import Disk, Fault, Process
 from hardwon import HardwonError, Memory
 from hardwon.errors import (
     DamagedError,
@@ -93,6 +95,15 @@ def test_bit_flips_in_a_large_file_are_noticed_where_they_are_read(tmp_path: Pat
         except StorageError:
             noticed += 1
     assert noticed > 60
+
+
+def test_a_damaged_status_is_told_as_damage_by_whoever_recalls_it(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        record = memory.remember("a note about module_1.py", "success", "conversation")
+        with closing(apsw.Connection(memory.location)) as file:
+            file.execute("UPDATE record SET status = ?", ("\0" * 10,)).fetchall()
+        with pytest.raises(DamagedError, match=f"record {record.id} is not what was written"):
+            memory.recall("note")
 
 
 def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:
@@ -203,3 +214,23 @@ def test_a_leftover_of_an_interrupted_creation_does_no_harm(tmp_path: Path) -> N
     with Memory(tmp_path) as memory:
         memory.record_fact("x", "error")
     assert os.path.getsize(tmp_path / "memory.db") > 0  # noqa: PTH202
+
+
+@pytest.mark.parametrize("sort", ["read error", "write error", "full disk", "sync error"])
+def test_a_disk_that_fails_once_spoils_nothing_that_is_written_later(tmp_path: Path, sort: str) -> None:
+    failed = 0
+    with Disk() as disk, disk.used_by(process := Process("the one")):
+        for countdown in range(1, 16):
+            with Memory(tmp_path / str(countdown)) as here, Memory(tmp_path / str(countdown)) as elsewhere:
+                here.remember("the first of all notes", "success", "conversation")
+                elsewhere.remember("another note, which the other one has not seen", "success", "conversation")
+                process.fault = fault = Fault(sort, countdown)
+                with suppress(StorageError):
+                    here.remember("a note that may be lost", "success", "conversation")
+                process.fault = None
+                failed += fault.fired
+                kept = here.remember("a note that is kept", "success", "conversation")
+            with Memory(tmp_path / str(countdown)) as later:
+                assert later.doctor().ok, f"after the {countdown}th call failed: {later.doctor()}"
+                assert kept.id in {hit.record.id for hit in later.recall("note")}
+    assert failed, "no write met the fault"

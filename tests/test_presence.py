@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from faults import Disk, Fault, Process
 from hardwon import Memory
+from hardwon.errors import StorageError
 from hardwon.store import presence
 
 
@@ -49,6 +51,29 @@ def test_nothing_is_held_when_the_last_memory_is_closed(tmp_path: Path) -> None:
     assert held_files() == before
     assert len(list(Path("/proc/self/fd").iterdir())) == open_files
     assert not Path(second.location + "-wal").exists(), "the last one clears the log away"
+
+
+@pytest.mark.parametrize("sort", ["size error", "lock error"])
+def test_a_memory_that_could_not_be_opened_is_not_held(tmp_path: Path, sort: str) -> None:
+    gc.collect()
+    before, refused = held_files(), 0
+    with Disk() as disk, disk.used_by(process := Process("the one")):
+        with Memory(tmp_path) as memory:
+            memory.record_fact("Port 80 is open.", "observation")
+        for countdown in range(1, 60):
+            process.fault = fault = Fault(sort, countdown)
+            try:
+                Memory(tmp_path).close()
+            except StorageError:
+                refused += 1
+            process.fault = None
+            assert held_files() == before, f"after the {countdown}th call failed"
+            if not fault.fired:
+                break
+        with Memory(tmp_path) as memory:
+            memory.record_fact("Port 81 is open.", "observation")
+        assert not Path(memory.location + "-wal").exists(), "the last one clears the log away"
+    assert refused
 
 
 def test_a_forked_child_leaves_the_parents_hold_alone(tmp_path: Path) -> None:

@@ -103,7 +103,11 @@ class Core:
         self._store: Store = open_store(self._place, busy_timeout_ms)
         self._mirror: Mirror | None = None
         self._tokens: Tokens | None = None
-        self._open_tree()
+        try:
+            self._open_tree()
+        except BaseException:
+            self._store.close()
+            raise
 
     @classmethod
     def place_of(cls, location: str | Path | None = None) -> str:

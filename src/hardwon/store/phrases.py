@@ -9,7 +9,7 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.fields import to_us
-from hardwon.model import INTERNAL_KINDS, VOUCHED_STATUSES, Event
+from hardwon.model import INTERNAL_KINDS, STATUSES, VOUCHED_STATUSES, Event
 from hardwon.recall.filters import Filters
 from hardwon.store.contract import Cursor, Found, Stored
 from hardwon.store.sql import Bound, Dialect, Session
@@ -84,8 +84,11 @@ def found_columns(dialect: Dialect, *, votes: bool = True) -> str:
 
 def found(row: Sequence[Any]) -> Found:
     *stored, author, status, good, terms, session, helped, hindered = row
+    kept = Stored._make(stored)
+    if status not in STATUSES or not isinstance(author, str) or not isinstance(terms, str):
+        raise DamagedError(f"record {kept.id} is not what was written: run doctor to see how much is, and restore a backup")
     worked = None if good is None else bool(good)
-    return Found(Stored._make(stored), author, status, worked, terms, session or "", helped, hindered)
+    return Found(kept, author, status, worked, terms, session or "", helped, hindered)
 
 
 def where(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:

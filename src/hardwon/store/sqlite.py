@@ -19,7 +19,7 @@ from typing import Any, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, NearlyFullWarning
+from hardwon.errors import BusyError, NearlyFullWarning, StorageError
 from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
@@ -34,6 +34,7 @@ from hardwon.store.sqlite_check import check_contents, check_library
 from hardwon.store.sqlite_file import (
     back_up,
     be_patient,
+    clear_after,
     connect,
     create_if_missing,
     inspect_before_opening,
@@ -79,12 +80,17 @@ class SqliteStore(SqlStore):
             rest=apsw.Connection.release_memory,
             connections_max=limits.CONNECTIONS_MAX,
         )
-        with self._connected() as connection:
-            self._has_log = connection.pragma("journal_mode") == "wal"
-            self._presence = presence.hold(path) if self._has_log else None
-            if connection.pragma("user_version") < SCHEMA_VERSION:
-                migrate(connection)
-            self._warn_when_nearly_full(connection)
+        self._presence: presence.File | None = None
+        try:
+            with self._connected() as connection:
+                self._has_log = connection.pragma("journal_mode") == "wal"
+                self._presence = presence.hold(path) if self._has_log else None
+                if connection.pragma("user_version") < SCHEMA_VERSION:
+                    migrate(connection)
+                self._warn_when_nearly_full(connection)
+        except BaseException:
+            self.close()  # nobody else can: or else this process would seem to have it open for good
+            raise
 
     @property
     def location(self) -> str:
@@ -93,7 +99,11 @@ class SqliteStore(SqlStore):
     @contextmanager
     def _connected(self) -> Iterator[apsw.Connection]:
         with storage_errors(self._path), self._pool.connection() as connection:
-            yield connection
+            try:
+                yield connection
+            except apsw.Error as error:
+                clear_after(error, connection)
+                raise
 
     @contextmanager
     def _consistent(self) -> Iterator[apsw.Connection]:
@@ -349,9 +359,11 @@ class SqliteStore(SqlStore):
         held, self._presence = self._presence, None
         with storage_errors(self._path), presence.changing():
             descriptor = presence.release(held)
-            self._pool.close()
-            if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
-                os.close(descriptor)
+            try:
+                self._pool.close()
+            finally:
+                if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
+                    os.close(descriptor)
 
 
 class _WriteTransaction:
@@ -389,6 +401,7 @@ class _WriteTransaction:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._connection is not None  # noqa: S101  # for type checkers: it was entered
         kept = False
+        failure = error
         try:
             with self._errors:
                 if error is None:
@@ -399,10 +412,14 @@ class _WriteTransaction:
                     self._store._warn_when_nearly_full(self._connection)
                 elif isinstance(error, apsw.Error | UnicodeDecodeError):
                     raise error
+        except StorageError as told:
+            failure = told.__cause__
+            raise
         finally:
             try:
                 if not kept and self._writer and self._writer.undos:
                     self._undo()
+                clear_after(failure, self._connection)
             finally:
                 self._leave()
         if error is None and self._store._erasure_pending:

@@ -44,7 +44,10 @@ def check_contents(connection: apsw.Connection) -> Iterator[Finding]:
     yield Finding("durability", durable, ", ".join(f"{name} {value}" for name, value in settings.items()))
     same = schema_of(connection) == expected_schema()
     yield Finding("schema", same, f"version {connection.pragma('user_version')} of {SCHEMA_VERSION}")
-    damage = check_whole_file(connection)
+    try:
+        damage = check_whole_file(connection)
+    except apsw.IOError as error:
+        damage = [f"the disk does not read it ({error})"]
     yield Finding("integrity", not damage, "; ".join(damage[:5]) or "every page and index is sound")
     if not damage:
         strays = sum(connection.execute(sql).get for sql in _STRAYS)

@@ -7,7 +7,9 @@ SQLite holds on it for the whole process.
 from __future__ import annotations
 
 import random
+import re
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -47,6 +49,13 @@ _DISK_REFUSED: Final = frozenset(
         apsw.SQLITE_IOERR_SHMMAP,
     }
 )
+
+_CUT_OFF: Final = frozenset({apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS})
+"""The file has less in it than it says."""
+
+
+def _is_cut_off(error: apsw.IOError) -> bool:
+    return getattr(error, "extendedresult", 0) in _CUT_OFF
 
 
 class storage_errors:  # noqa: N801  # used like a function; a class because writes pass through it and a generator costs more
@@ -122,12 +131,23 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
 
 def is_sound(connection: apsw.Connection) -> bool:
     """Whether a connection can be lent again; what it was in the middle of is taken back."""
-    if connection.in_transaction:
-        try:
+    try:
+        if connection.in_transaction:
             connection.execute("ROLLBACK")
-        except apsw.Error:
-            return False
+    except apsw.Error:  # it may be closed already
+        return False
     return True
+
+
+def clear_after(error: BaseException | None, connection: apsw.Connection) -> None:
+    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on to remember what it was
+    about to write, and would write it with the next one: words of records that nobody has. So the connection reads the
+    schema anew, which has FTS5 begin anew. It stays open: on a full disk there may be no room to open another."""
+    if isinstance(error, apsw.Error) and not isinstance(error, apsw.BusyError):
+        try:
+            connection.execute("PRAGMA writable_schema = RESET").fetchall()
+        except apsw.Error:
+            connection.close()
 
 
 def create_if_missing(path: Path) -> bool:
@@ -204,16 +224,32 @@ def _refuse_damage(connection: apsw.Connection, path: Path) -> None:
 
 
 def check_whole_file(connection: apsw.Connection) -> list[str]:
-    """What is wrong with pages, indexes and record bodies; empty when all is well."""
+    """What is wrong with pages, indexes and record bodies; empty when all is well. A disk that does not read what it has is an
+    error, and no damage: it may read it the next time."""
     try:
+        # FTS5 compares what it remembers of its index with what is there now. Only a query has it look whether another process
+        # changed the index since: without one, a sound index that others wrote to seems damaged.
+        connection.execute("SELECT 1 FROM record_text LIMIT 1").fetchall()
         found = [line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
+        _refuse_unread(found)
         if not found:
             for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record"):
                 if not is_whole(body, digest):
                     found.append(f"record {record_id} is not what was written")
-    except (apsw.CorruptError, apsw.NotADBError, apsw.IOError, apsw.SQLError, UnicodeDecodeError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
+        found = [str(error)]
+    except apsw.IOError as error:
+        if not _is_cut_off(error):
+            raise
         found = [str(error)]
     return found
+
+
+def _refuse_unread(found: Sequence[str]) -> None:
+    """A check of SQLite's tells of a page that the disk did not read as of one that is wrong."""
+    for code in (int(code) for line in found for code in re.findall(r"unable to get the page\. error code=(\d+)", line)):
+        if code & 0xFF == apsw.SQLITE_IOERR and code not in _CUT_OFF:
+            raise apsw.exception_for(code)
 
 
 # --- schema -----------------------------------------------------------------------------------------------------
@@ -333,7 +369,8 @@ def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | N
         files.refuse_network_file_system(target.parent)
         _stage(backup, staged)
         if not target.exists():
-            _put_in_place(staged, target)
+            _begin_log(staged, target)
+            files.publish(staged, target)
             return None
         kept = target.with_name(f"{target.name}.{kept_suffix}")
         if kept.exists():
@@ -343,8 +380,9 @@ def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | N
         except (DamagedError, ForeignFileError):
             if _is_of_another_program(target):
                 raise
+            _begin_log(staged, target)  # before the name is free: whoever comes next would find nothing, and begin anew
             _move_aside(target, kept)
-            _put_in_place(staged, target)
+            files.publish(staged, target)
             return kept
         with storage_errors(target):
             _replace_pages(staged, target, kept, progress)
@@ -380,18 +418,23 @@ def _stage(backup: Path, staged: Path) -> None:
 
 def _is_of_another_program(path: Path) -> bool:
     """Whether this is a database we have no business with, rather than the ruins of a memory."""
-    try:
-        with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-            return bool(path.stat().st_size >= _PAGE_BYTES and connection.pragma("application_id") != APPLICATION_ID)
-    except apsw.Error:
-        return False
+    with storage_errors(path):
+        try:
+            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+                return bool(path.stat().st_size >= _PAGE_BYTES and connection.pragma("application_id") != APPLICATION_ID)
+        except (apsw.NotADBError, apsw.CorruptError):
+            return False
+        except apsw.IOError as error:
+            if not _is_cut_off(error):
+                raise
+            return False
 
 
-def _put_in_place(staged: Path, target: Path) -> None:
+def _begin_log(staged: Path, target: Path) -> None:
+    """Makes a copy ready to be the memory."""
     with storage_errors(target), closing(connect(staged)) as connection:
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
     files.sync(staged)
-    files.publish(staged, target)
 
 
 def _move_aside(target: Path, kept: Path) -> None:

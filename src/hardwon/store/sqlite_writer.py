@@ -167,6 +167,10 @@ class SqliteWriter(SqlWriter):
     def _rebuild_index(self) -> None:
         """The search index without a trace of what is no longer in it."""
         self._connection.execute("INSERT INTO record_text (record_text) VALUES ('rebuild')")
+        # A new index is of the older format until something is deleted from it. FTS5 says so in the file, but does not tell the
+        # other connections: one that remembers the newer format would write it without saying so, and to whoever opens the file
+        # next it would be damaged. A setting, whatever its value, has them all look again.
+        self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
         self.set_state("", _RELAXED, 0)
 
     def _relax_index(self) -> None:

@@ -1,0 +1,186 @@
+"""The simulated crowd of `make torture`: ten thousand steps of it, that a seed replays, and that it finds what is wrong."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crowd
+import crowd_world
+import hardwon
+import model
+from crowd import Plan, live
+from hardwon import Memory
+from hardwon.memory.recording import Recording
+from hardwon.store import tallies
+from hardwon.store.sqlite import SqliteStore
+from hardwon.store.sqlite_file import storage_errors
+from hardwon.store.sqlite_writer import SqliteWriter
+
+ROOT = Path(hardwon.__file__).parent.parent.parent
+STEPS = 10_000
+LIVES_TRIED = 6
+
+
+def test_ten_thousand_steps_under_faults() -> None:
+    plan = Plan(random.SystemRandom().randrange(2**32), STEPS)
+    print(f"seed {plan.seed}")
+    found = crowd.Run()
+    for lived in crowd.run(plan, range(plan.lives), 1, None):
+        found.add(lived)
+        assert not lived.finding, f"{lived.finding}\nreplay: {crowd.replay_command(plan, lived.number)}"
+    print(crowd.report(plan, found, 1.0))
+    assert found.steps == STEPS
+    assert set(found.tally.steps) >= {*crowd.ACTIONS, "open"}, "something was never done"
+    assert sum(found.tally.fired.values()) > 100, "hardly any fault struck"
+    assert found.tally.counts["acknowledged writes"] > STEPS / 4
+    assert found.tally.counts["unacknowledged writes"] > 20
+    assert found.tally.counts["processes really killed"] == 2
+    assert found.tally.counts["records acknowledged to processes really killed"] > 0
+
+
+def run_alone(seed: int, hash_seed: str) -> str:
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, str(ROOT / "torture" / "crowd.py"), "--steps", "1000", "--seed", str(seed)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=True)
+    assert done.stdout.startswith(f"seed {seed}\n")
+    return next(line for line in done.stdout.splitlines() if line.startswith("trace: "))
+
+
+def test_a_seed_does_the_same_steps_and_meets_the_same_faults() -> None:
+    assert run_alone(5, "1") == run_alone(5, "2") != run_alone(6, "1")
+
+
+def test_several_lives_at_a_time_are_the_same_lives() -> None:
+    plan = Plan(11, 1500)
+    one_by_one = [(each.number, each.digest) for each in crowd.run(plan, range(plan.lives), 1, None)]
+    together = [(each.number, each.digest) for each in crowd.run(plan, range(plan.lives), 2, None)]
+    assert one_by_one == together
+    assert [live(plan, 1).digest] == [digest for number, digest in together if number == 1], "a life cannot be replayed alone"
+
+
+# --- what is wrong is found ---------------------------------------------------------------------------------------------
+
+
+def lose_an_acknowledged_record(patch: pytest.MonkeyPatch) -> None:
+    keep, calls = Recording.keep, iter(range(1_000_000))
+
+    def forgetful(self: Memory, record: Any) -> Any:
+        return record if next(calls) % 40 == 39 else keep(self, record)
+
+    patch.setattr(Recording, "keep", forgetful)
+
+
+def lose_a_tally(patch: pytest.MonkeyPatch) -> None:
+    add, calls = tallies.add, iter(range(1_000_000))
+
+    def careless(session: Any, dialect: Any, taught: Any) -> None:
+        add(session, dialect, [each for each in taught if next(calls) % 30 != 29])
+
+    patch.setattr(tallies, "add", careless)
+
+
+def bring_back_what_was_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SqliteWriter, "_not_forgotten", lambda _self, rows, _result: rows)
+
+
+def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
+    """Where the second half fails, the first one stays."""
+    keep_all = Recording.keep_many
+
+    def torn(self: Memory, records: Any) -> Any:
+        listed = list(records)
+        return [*keep_all(self, listed[:1]), *keep_all(self, listed[1:])]
+
+    patch.setattr(Recording, "keep_many", torn)
+
+
+def hand_errors_of_sqlite_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(storage_errors, "__exit__", lambda _self, *_error: None)
+
+
+def leave_the_log_as_it_is(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SqliteStore, "finish_erasure", lambda _self: True)
+
+
+def believe_whatever_is_read(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("hardwon.store.rows.is_whole", lambda _body, _digest: True)
+    patch.setattr("hardwon.store.sqlite_file.check_whole_file", lambda _connection: [])
+    patch.setattr("hardwon.store.sqlite_check.check_whole_file", lambda _connection: [])
+    patch.setattr(SqliteStore, "rows", lambda _self, _project: iter(()))
+    patch.setattr(SqliteStore, "untrue_tallies", lambda _self, _project: 0)
+    patch.setitem(crowd.ACTIONS, "rot", (200, crowd.ACTIONS["rot"][1]))
+
+
+def forget_half(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(tallies, "take_back", lambda _session, _taught: None)
+
+
+@pytest.mark.parametrize(
+    ("plant", "faults"),
+    [
+        (lose_an_acknowledged_record, False),
+        (lose_a_tally, False),
+        (bring_back_what_was_forgotten, False),
+        (tear_a_batch, True),
+        (hand_errors_of_sqlite_on, True),
+        (leave_the_log_as_it_is, False),
+        (believe_whatever_is_read, True),
+        (forget_half, False),
+    ],
+)
+def test_a_fault_of_the_program_is_found(
+    plant: Callable[[pytest.MonkeyPatch], None], faults: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    plan = Plan(3, LIVES_TRIED * crowd.STEPS_OF_A_LIFE, faults)
+    found = next((lived for lived in crowd.run(plan, range(LIVES_TRIED), 1, None) if lived.finding), None)
+    assert found is not None, "the crowd went on as if nothing were wrong"
+    print(found.finding)
+    assert f"life {found.number}, step {found.steps}" in found.finding
+    assert f"--seed {plan.seed}" in crowd.replay_command(plan, found.number)
+
+
+# --- the model ----------------------------------------------------------------------------------------------------------
+
+
+def a_picture(memory: Memory) -> model.Picture:
+    place = crowd_world.Place("here", Path(memory.location), memory.project)
+    try:
+        return place.look()
+    finally:
+        place.close_eye()
+
+
+def test_the_model_explains_what_was_done_and_nothing_else(tmp_path: Path) -> None:
+    with Memory(tmp_path) as memory:
+        empty = a_picture(memory)
+        kept = memory.remember("a note", "success", "conversation")
+        told = a_picture(memory)
+        expected = model.Expected(new=[model.New("experience", "note", {"content": "a note"}, kept.id)], acknowledged=True)
+        model.explain(empty, told, [expected])
+        with pytest.raises(model.Finding, match="nobody recorded these"):
+            model.explain(empty, told, [])
+        with pytest.raises(model.Finding, match="was acknowledged and is not there"):
+            model.explain(empty, empty, [expected])
+        with pytest.raises(model.Finding, match="lost: nobody forgot these"):
+            model.explain(told, empty, [])
+        memory.verify(kept.id, "compiler")
+        vouched = a_picture(memory)
+        model.explain(told, vouched, [model.Expected(events=[model.Event(kept.id, "status", "verified")], acknowledged=True)])
+        with pytest.raises(model.Finding, match="nobody did this"):
+            model.explain(told, vouched, [])
+        memory.forget(kept.id)
+        gone = a_picture(memory)
+        model.explain(vouched, gone, [model.Expected(forgets={kept.id}, acknowledged=True)])
+        with pytest.raises(model.Finding, match="forgotten, and still there"):
+            model.explain(vouched, vouched, [model.Expected(forgets={kept.id}, acknowledged=True)])
+        with pytest.raises(model.Finding, match="nobody recorded these|forgotten, and back again"):
+            model.explain(gone, vouched, [])
