@@ -59,8 +59,8 @@ def make_environment(kind: Kind, environments: Path) -> None:
     if installed.exists() and installed.read_text() == wanted.read_text():
         return
     uv = [sys.executable, "-m", "uv"]
-    subprocess.run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, folder], check=True)
-    install = [*uv, "pip", "install", "--quiet", "--python", kind.python(environments), "--requirement", wanted]
+    subprocess.run([*uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(folder)], check=True)
+    install = [*uv, "pip", "install", "--quiet", "--python", str(kind.python(environments)), "--requirement", str(wanted)]
     subprocess.run(install, check=True)
     installed.write_text(wanted.read_text())
 
@@ -76,7 +76,8 @@ class Worker:
         self.kind = kind
         self.started = time.perf_counter()
         self._log = folder.with_name(f"{folder.name}.log").open("a+")
-        command = [kind.python(environments), "-P", HERE / "worker.py", kind.module, folder, *kind.options]
+        self._private = str(folder.parent)
+        command = [str(kind.python(environments)), "-P", str(HERE / "worker.py"), kind.module, str(folder), *kind.options]
         # Its own folder is where it runs: what Hardwon finds in a git checkout is measured elsewhere.
         self.process = subprocess.Popen(
             command,
@@ -98,7 +99,7 @@ class Worker:
         line = self.process.stdout.readline()
         if not line.endswith("\n"):
             raise WorkerGoneError(f"{self.kind.name} ended without an answer: {self._last_words()}")
-        answer: Answer = json.loads(line)
+        answer: Answer = json.loads(line.replace(self._private, "…"))  # where it stood in this run tells a reader nothing
         return answer
 
     def _last_words(self) -> str:

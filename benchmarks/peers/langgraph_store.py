@@ -35,7 +35,9 @@ class LangGraphStore(Peer):
     def __init__(self, folder: Path, *, vectors: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.vectors = vectors
-        index = {"dims": DIMENSION, "embed": Wordings().embed, "fields": ["text"]} if vectors else None
+        # Its base class calls them fields; this store looks for text_fields, and else embeds the whole record as JSON.
+        fields = {"fields": ["text"], "text_fields": ["text"]}
+        index = {"dims": DIMENSION, "embed": Wordings().embed, **fields} if vectors else None
         self.open = ExitStack()
         self.store: Any = self.open.enter_context(SqliteStore.from_conn_string(str(folder / "store.db"), index=index))
         self.store.setup()

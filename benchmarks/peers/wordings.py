@@ -1,4 +1,4 @@
-"""The one model that every store with vectors gets here: the small one inside the wordllama package, which downloads nothing."""
+"""The one model that every store with vectors gets: the small one inside the wordllama package, which downloads nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Wordings:
         logging.basicConfig(
             level=logging.WARNING
         )  # before wordllama does it, at a level that makes others write a line a record
-        import wordllama  # here: it takes a few tenths of a second
+        import wordllama  # type: ignore[import-untyped, unused-ignore]  # here: it takes a few tenths of a second
 
         # Told its own folder, or it looks for its tokenizer elsewhere and wants to download it.
         folder = Path(wordllama.__file__).parent
