@@ -173,8 +173,8 @@ def missed_bounds(results: Results) -> list[tuple[str, list[str]]]:
     """The programs that say that a bound was missed, with the lines that show it."""
     missed = []
     for told in results.programs:
-        if told["code"]:
-            named, beyond = bound_lines(told["output"])
+        named, beyond = bound_lines(told["output"])
+        if told["code"] or beyond:
             missed.append((told["name"], beyond or named or told["output"].splitlines()[-3:]))
     return missed
 
@@ -183,10 +183,11 @@ H, V = "Hardwon", "Hardwon, vectors"
 FTS, FILES, STORE, STORE_V, CHROMA, MEM0 = (kind.name for kind in KINDS if kind not in OURS)
 
 LEARNS: Final = (
-    "a record of Hardwon's is checked, searched for secrets, given its envelope and digest, indexed for nine filters and counted "
-    "into what the memory has learned, in the same transaction"
+    "a record of Hardwon's is checked, searched for secrets, given its envelope and digest, indexed for filters as well as for "
+    "search, and counted into what the memory has learned, in the same transaction"
 )
 PYTHON_ALONE: Final = "it is Python and its own sqlite3 and nothing else; Hardwon brings pydantic, its records and its recall"
+BATCHES: Final = "its batches are a thousand records, Hardwon's five thousand, all made ready before the transaction begins"
 EXACT: Final = (
     "Hardwon compares the question with every vector, so that nothing is missed and a write is found at once; Chroma walks an "
     "approximate index. Without vectors Hardwon's text search finds more of these records, sooner"
@@ -209,11 +210,14 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
     },
     "recall p50": {(V, CHROMA): f"{EXACT}."},
     "recall p95": {
-        (H, CHROMA): "text search takes longer where the question's rarest words are frequent; a walk through vectors does not.",
+        (H, CHROMA): "text search takes longer where the question's words are frequent; a walk through vectors does not.",
         (V, CHROMA): f"{EXACT}.",
     },
     "disk": {
-        (H, FTS): "the record as JSON with its envelope, nine filter columns with their indexes, a digest and terms in parts, "
+        (
+            H,
+            FTS,
+        ): "the record as JSON with its envelope, filter columns and their indexes, a digest, and terms whole and in parts, "
         "against the text and its words.",
         (H, STORE): "the store keeps the JSON alone and has nothing to search it by.",
         (V, STORE_V): "the vectors take the same; the rest is the envelope, the filters and the text index beside them.",
@@ -221,8 +225,8 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
     "memory of a writer": {
         (H, FTS): f"{PYTHON_ALONE}.",
         (H, FILES): f"{PYTHON_ALONE}.",
-        (H, STORE): "its batches are a thousand records each, ours five thousand, all prepared before the transaction begins.",
-        (V, STORE_V): "its batches are a thousand records each, ours five thousand, all prepared before the transaction begins.",
+        (H, STORE): f"{BATCHES}.",
+        (V, STORE_V): f"{BATCHES}.",
     },
     "memory of a reader": {
         (H, FTS): f"{PYTHON_ALONE}.",
