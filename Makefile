@@ -38,19 +38,10 @@ docs: $(VENV)/.installed-dev  ## Write docs/cli.md anew from the commands
 images: $(VENV)/.installed-dev chromium  ## Take the dashboard's pictures in docs/images anew
 	$(BIN)/python docs/make_screenshots.py
 
-bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
-	$(BIN)/python benchmarks/write.py
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/export.py
-	$(BIN)/python benchmarks/fold.py
-	$(BIN)/python benchmarks/recall.py
-	$(BIN)/python benchmarks/staleness.py
-	$(BIN)/python benchmarks/tree.py
-	$(BIN)/python benchmarks/episodes.py
-	$(BIN)/python benchmarks/fixes.py
-	$(BIN)/python benchmarks/serve.py
-	$(BIN)/python benchmarks/dashboard.py
-	$(BIN)/python benchmarks/postgres.py
+# BENCH_DATA is a folder with the episodes and fixes of the replays; without it they are left out.
+BENCH_DATA ?=
+bench: $(VENV)/.installed-dev  ## Measure everything, beside others too, and write docs/benchmarks.md (half an hour)
+	$(BIN)/python benchmarks/page.py $(if $(BENCH_DATA),--data $(BENCH_DATA))
 
 torture: $(VENV)/.installed-dev  ## The long crash and contention runs (about half an hour)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
@@ -64,7 +55,7 @@ lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	    --no-emit-index-url --no-emit-find-links --no-annotate --upgrade --extra dev pyproject.toml -o requirements-dev.lock
 
 clean:  ## Remove .venv and every cache
-	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist benchmarks/.peers benchmarks/.results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:

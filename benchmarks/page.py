@@ -1,8 +1,8 @@
 """Runs every benchmark and the side by side, and writes docs/benchmarks.md with its pictures.
 
 What was measured is kept in benchmarks/.results, a file for each part, so that parts can be run alone and the page put together
-from what is there. Ends with an error where a program failed to run, or where somebody else leads and no reason is written for it
-in page_rows.py; bounds that were missed are on the page.
+from what is there. Ends with an error where a program fails to run, and where somebody else leads and page_rows.py has no word
+of why. Bounds that were missed are on the page.
 """
 
 from __future__ import annotations
@@ -81,8 +81,7 @@ def run_program(program: Program, data: Path | None) -> Told:
     done = subprocess.run(
         [sys.executable, str(program.path), *given],
         cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         timeout=PROGRAM_SECONDS_MAX,
         check=False,

@@ -21,7 +21,7 @@ COLOURS: Final = dict(
         strict=True,
     )
 )
-STYLE: Final = {
+STYLE: Final[Any] = {
     "svg.fonttype": "none",  # text as text: small, and found by a search
     "svg.hashsalt": "hardwon",  # the same names inside the file each time
     "font.family": "sans-serif",

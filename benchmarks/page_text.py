@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from page_rows import Behind, Results, Told, best_form, behind, compared, missed_bounds, value
-from peers.driver import KINDS, OURS
+from page_rows import LEVEL, Behind, Results, Told, behind, best_form, compared, missed_bounds, value
+from peers.driver import OURS
 
 PLAIN: Final = OURS[0].name
-CANNOT: Final = "–"
+CANNOT: Final = "cannot"
 
 
 def number(figure: float | None, unit: str = "") -> str:
@@ -73,35 +73,38 @@ def write_answer(results: Results) -> str:
     size = str(results.footprint_size)
     bulk = value(results.stores[PLAIN], "sizes", size, "records_per_second")
     single = value(results.stores[PLAIN], "single", "records_per_second")
-    return f"It writes {number(bulk)} records a second in bulk and {number(single)} one by one, each synced to disk before it is acknowledged."
+    return (
+        f"It writes {number(bulk)} records a second in bulk and {number(single)} one by one, acknowledged when they are synced."
+    )
+
+
+def trouble(told: Told) -> str:
+    crowd, killed = told["crowd"], told["killed"]
+    parts = (
+        ("process" if crowd["refused"] == 1 else "processes", "refused", crowd["refused"]),
+        ("write", "failed", crowd["errors"] + killed["errors"]),
+        ("acknowledged record", "lost", crowd["lost"] + killed["lost"]),
+    )
+    said = [f"{count} {what}{'' if count == 1 or what == 'processes' else 's'} {verb}" for what, verb, count in parts if count]
+    return ", ".join([*said, *(["not readable afterwards"] if crowd["unreadable"] or killed["unreadable"] else [])])
 
 
 def safety_answer(results: Results) -> str:
-    def trouble(name: str) -> str:
-        crowd, killed = results.stores[name]["crowd"], results.stores[name]["killed"]
-        parts = {
-            "processes refused": crowd["refused"],
-            "errors": crowd["errors"] + killed["errors"],
-            "acknowledged records lost": crowd["lost"] + killed["lost"],
-        }
-        return ", ".join(f"{count} {what}" for what, count in parts.items() if count)
-
-    troubled = {name: trouble(name) for name in results.stores if trouble(name)}
-    ours = troubled.get(PLAIN, "no error and nothing lost")
-    rest = "; ".join(f"{name}: {what}" for name, what in troubled.items() if name != PLAIN)
-    return f"With four processes writing at once, and under kill -9: {ours}{f' ({rest})' if rest else ''}."
+    ours = trouble(results.stores[PLAIN]) or "no error and nothing lost"
+    rest = [f"{name}: {trouble(results.stores[name])}" for name in others(results) if trouble(results.stores[name])]
+    said = f" (of the others, {'; '.join(rest)})" if rest else ""
+    return f"With four processes writing at once, and under kill -9: {ours}{said}."
 
 
 def standing_answer(results: Results) -> str:
-    pairs = list(compared(results))
-    lost = sum(len(one.times) for one in behind(results))
-    missed = missed_bounds(results)
+    lost, missed = sum(len(one.times) for one in behind(results)), len(missed_bounds(results))
     bounds = (
-        f"{len(missed)} of {len(results.programs)} programs missed a bound of their own"
+        f"{missed} of {len(results.programs)} of its own programs missed a bound"
         if missed
         else "no bound of its own was missed"
     )
-    return f"Of {len(pairs)} comparisons {lost} go to somebody else, each [with its reason](#where-hardwon-does-not-lead-and-why); {bounds}."
+    reasons = "each [with its reason](#where-hardwon-does-not-lead-and-why)"
+    return f"Of {len(list(compared(results)))} comparisons {lost} go to somebody else, {reasons}; {bounds}."
 
 
 def answers(results: Results) -> list[str]:
@@ -193,6 +196,15 @@ def together(results: Results) -> list[str]:
     return [*table(head, lines), *notes, *([""] if notes else [])]
 
 
+REPLAY: Final = """\
+Real episodes of two agents, in one shuffled order. Before each, the store is asked with the words of the task and may hand out
+300 tokens; then the episode is recorded. Scored: whether every table of the right answer is in what was handed out or in the
+question, and the share of its columns. The others keep whole attempts as text, or only the actions that won."""
+NOT_REPLAYED: Final = """\
+The second replay asks before each action how likely it is to work, and before each fix how likely it is to pass. None of the
+others has an answer to that; Hardwon's is under `replay` and `calibration` below."""
+
+
 def replaying(results: Results) -> list[str]:
     if not results.agents:
         return ["Not run: the episodes were not there (`--data`).", ""]
@@ -208,27 +220,17 @@ def replaying(results: Results) -> list[str]:
         if all(agent in results.replay_bounds for agent in results.agents):
             shares = [f"{share:.3f}" for agent in results.agents for share in results.replay_bounds[agent][bound]]
             lines.append([f"*{name}*", "", *shares])
-    return [
-        "Real episodes of two agents, in one shuffled order. Before each, the store is asked with the task's words and may hand",
-        "out 300 tokens; then the episode is recorded. Scored: whether every table of the right answer is in what was handed out",
-        "or in the question, and the share of its columns. The others keep whole attempts as text, or only the actions that won.",
-        "",
-        *table(head, lines),
-        "The second replay asks, before each action, how likely it is to work, and before each fix, how likely it is to pass. None",
-        "of the others has an answer to that; Hardwon's is under `replay` and `calibration` below.",
-        "",
-    ]
+    return [REPLAY, "", *table(head, lines), NOT_REPLAYED, ""]
 
 
 # --- where it does not lead -----------------------------------------------------------------------------------
 
 
 def times(one: Behind) -> str:
-    shown = [
-        f"{'without end' if factor == float('inf') else f'{factor:.2f}×'}{f' ({where})' if where else ''}"
-        for where, factor in one.times
-    ]
-    return ", ".join(shown)
+    def factor(by: float) -> str:
+        return f"{by:.2f} times" if by < float("inf") else "none against some"
+
+    return ", ".join(f"{factor(by)}{f' ({where})' if where else ''}" for where, by in one.times)
 
 
 def not_leading(results: Results) -> list[str]:
@@ -238,8 +240,8 @@ def not_leading(results: Results) -> list[str]:
     missed = missed_bounds(results)
     bounds = [f"- `{name}`: {'; '.join(f'`{line}`' for line in shown)}" for name, shown in missed]
     return [
-        "Hardwon stands against all of them, Hardwon with vectors against those that search by meaning. Times that differ by less",
-        "than 15 % are level. A row without a reason makes the command fail.",
+        "Hardwon stands against all of them, Hardwon with vectors against those that search by meaning. Times and sizes that",
+        f"differ by less than {LEVEL - 1:.0%} are level. A row without a reason makes the command fail.",
         "",
         *said,
         "Bounds of Hardwon's own that were missed in this run:"
@@ -275,7 +277,7 @@ METHOD: Final = """\
   driven by the same lines of JSON (`benchmarks/peers/worker.py`). Measured is what the store's own calls take, without the
   protocol; a cold start is a whole process, from its start to its first answer.
 - Stores are measured one after the other. Each grows once: to the first size, then on to the next, in batches of 5,000.
-- A question names the error, the part, the file and line, and the issue of one record that is there, in other words around them.
+- A question names the error, the part, the file and line, and the issue of one record that is there.
   120 questions, or as many as fit into 20 seconds; the first fifth is not counted.
 - Loading stops after 300 seconds. A million records are only tried by those whose pace says that they will fit.
 - Disk is what the files occupy after closing. Memory is the peak resident size of the process (`VmHWM`).

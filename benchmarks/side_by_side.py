@@ -339,12 +339,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stores", nargs="+", choices=[kind.slug for kind in KINDS], help="only these")
     parser.add_argument("--sizes", type=sizes_of, default=Plan.sizes, help="10000,100000,1000000")
+    for name, what in (
+        ("questions", "asked at each size"),
+        ("singles", "records written one by one"),
+        ("kills", "processes killed"),
+    ):
+        parser.add_argument(f"--{name}", type=int, default=getattr(Plan, name), help=what)
+    parser.add_argument("--each", type=int, default=Plan.each, help=f"records of each of {WRITERS} writers at once")
     parser.add_argument("--data", type=Path, help="the folder with the episodes that replay.py replays")
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, help="where the others are installed")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where what was measured is kept")
     options = parser.parse_args()
     kinds = [kind for kind in KINDS if not options.stores or kind.slug in options.stores]
-    run(kinds, Plan(options.sizes), options.environments, options.results, options.data)
+    plan = Plan(options.sizes, options.questions, options.singles, options.each, options.kills)
+    run(kinds, plan, options.environments, options.results, options.data)
 
 
 if __name__ == "__main__":
