@@ -47,26 +47,29 @@ def recall_by_size(results: Results, path: Path) -> Path:
             width = 2.6 if name in {kind.name for kind in OURS} else 1.4
             axes.plot(*zip(*known, strict=True), marker="o", label=name, color=COLOURS[name], linewidth=width)
     axes.set(xscale="log", yscale="log", xlabel="records", ylabel="recall p50, ms")
+    axes.set_xlim(min(results.sizes) / 2, max(results.sizes) * 2)
     axes.set_title("How long an answer takes as the memory grows (less is better)", fontsize=10)
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return save(figure, path)
 
 
-def bars(axes: Any, values: dict[str, float], title: str, *, log: bool = False) -> None:
+def bars(axes: Any, values: dict[str, float], title: str) -> None:
     names = list(reversed(values))
     drawn = axes.barh(names, [values[name] for name in names], color=[COLOURS[name] for name in names])
-    axes.bar_label(drawn, labels=[f" {values[name]:,.3g}" if values[name] < 100 else f" {values[name]:,.0f}" for name in names])
+    labels = [f"{values[name]:,.3g}" if values[name] < 100 else f"{values[name]:,.0f}" for name in names]
+    axes.bar_label(drawn, labels=labels, padding=4)
     axes.set_title(title, fontsize=10)
-    axes.set_xscale("log" if log else "linear")
     axes.margins(x=0.25)
+    axes.xaxis.set_visible(False)  # each bar says its figure
+    axes.spines["bottom"].set_visible(False)
 
 
-def side_by_side(results: Results, parts: Sequence[tuple[str, tuple[str, ...]]], path: Path, *, log: bool) -> Path:
+def side_by_side(results: Results, parts: Sequence[tuple[str, tuple[str, ...]]], path: Path) -> Path:
     figure, all_axes = plt.subplots(1, len(parts), figsize=(9.6, 3.0))
     for axes, (title, where) in zip(all_axes, parts, strict=True):
         found = {name: value(told, *where) for name, told in results.stores.items()}
-        bars(axes, {name: number for name, number in found.items() if number is not None}, title, log=log)
+        bars(axes, {name: number for name, number in found.items() if number is not None}, title)
     return save(figure, path)
 
 
@@ -76,7 +79,7 @@ def replays(results: Results, path: Path) -> Path:
     for axes, agent in zip(all_axes[0], agents, strict=True):
         shares = {name: best_form(told, agent, "tables") for name, told in results.stores.items()}
         bars(axes, {name: share for name, share in shares.items() if share is not None}, f"{agent}: all tables needed, share")
-        axes.set_xlim(0, 1.15)
+        axes.set_xlim(0, 1.25)
         ceiling = results.replay_bounds.get(agent, {}).get("ceiling")
         if ceiling:
             axes.axvline(ceiling[0], color="#333333", linestyle=":", linewidth=1)
@@ -101,7 +104,7 @@ def draw(results: Results, folder: Path) -> list[Path]:
         ]
         drawn = [
             recall_by_size(results, folder / "recall.svg"),
-            side_by_side(results, writes, folder / "writes.svg", log=True),
-            side_by_side(results, footprint, folder / "footprint.svg", log=False),
+            side_by_side(results, writes, folder / "writes.svg"),
+            side_by_side(results, footprint, folder / "footprint.svg"),
         ]
         return [*drawn, replays(results, folder / "replay.svg")] if results.agents else drawn
