@@ -13,13 +13,12 @@ import json
 import os
 import platform
 import shlex
-import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -29,7 +28,7 @@ from page_plots import draw
 from page_rows import NO_REASON, Results, Told, behind, missed_bounds
 from page_text import page
 from peers.driver import KINDS
-from side_by_side import ENVIRONMENTS, RESULTS, ROOT, Plan, say, sizes_of
+from side_by_side import ENVIRONMENTS, RESULTS, ROOT, Plan, say, sizes_of, stamp
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
 PICTURES: Final = ROOT / "docs" / "images" / "bench"
@@ -97,6 +96,7 @@ def run_program(program: Program, data: Path | None) -> Told:
         "output": done.stdout.replace(f"{ROOT}/", ""),
         "code": done.returncode,
         "seconds": seconds,
+        "measured": stamp(),
     }
 
 
@@ -124,27 +124,27 @@ def file_system(path: Path) -> str:
     return max(above, key=lambda mount: len(mount[0]))[1] if above else "unknown"
 
 
-def described(command: str) -> Told:
+def command(options: argparse.Namespace) -> str:
+    """What was typed, without the folders of whoever typed it."""
+    if options.only or options.stores or options.sizes != Plan.sizes:
+        parts = [("--only", options.only), ("--stores", options.stores), ("--sizes", [",".join(map(str, options.sizes))])]
+        shown = [word for name, words in parts if words for word in (name, *words)]
+        return shlex.join(["python", "benchmarks/page.py", *shown, *(["--data", "folder"] if options.data else [])])
+    return "make bench BENCH_DATA=folder" if options.data else "make bench"
+
+
+def described(options: argparse.Namespace) -> Told:
     gigabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    scratch = Path(os.environ.get("TMPDIR", "/tmp"))  # noqa: S108  # where tempfile puts what is measured
-    git = shutil.which("git")
-    commit = (
-        subprocess.run([git, "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-        if git
-        else None
-    )
     return {
         "machine": {
             "processor": f"{processor()}, {os.cpu_count()} cores for this system",
             "memory": f"{gigabytes:.0f} GB",
             "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
-            "file system": f"{file_system(scratch)}",
+            "file system": file_system(Path(tempfile.gettempdir())),
             "load when it began": f"{os.getloadavg()[0]:.1f}",
         },
         "versions": {name: version(name) for name in PACKAGES},
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": commit.stdout.strip() if commit else "unknown",
-        "command": command,
+        "command": command(options),
     }
 
 
@@ -180,8 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not options.assemble:
         begin = time.perf_counter()
         options.results.mkdir(parents=True, exist_ok=True)
-        told = described("`make bench BENCH_DATA=folder`" if options.data else "`make bench`")
-        (options.results / "run.json").write_text(json.dumps(told, indent=1))
+        (options.results / "run.json").write_text(json.dumps(described(options), indent=1))
         only = options.only or ["peers", *(program.name for program in PROGRAMS)]
         if "peers" in only:
             kinds = [kind for kind in KINDS if not options.stores or kind.slug in options.stores]

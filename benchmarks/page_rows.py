@@ -44,6 +44,10 @@ class Results:
         )
 
     @property
+    def parts(self) -> list[Told]:
+        return [*self.stores.values(), *self.programs]
+
+    @property
     def sizes(self) -> list[int]:
         return sorted({int(size) for told in self.stores.values() for size in told["sizes"]})
 
@@ -208,7 +212,11 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
         (H, FTS): "both let one writer at a time; each of Hardwon's writes carries more (filters, digests, what was learned).",
         (H, FILES): "files of different names need no turn; nothing keeps two of them consistent with each other.",
     },
-    "recall p50": {(V, CHROMA): f"{EXACT}."},
+    "recall p50": {
+        (H, CHROMA): "it looks for the question's words among all records and ranks them by what came of them; Chroma walks an "
+        "approximate index of vectors, which misses more of the records that are asked for.",
+        (V, CHROMA): f"{EXACT}.",
+    },
     "recall p95": {
         (H, CHROMA): "text search takes longer where the question's words are frequent; a walk through vectors does not.",
         (V, CHROMA): f"{EXACT}.",

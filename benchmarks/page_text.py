@@ -10,6 +10,8 @@ from peers.driver import OURS
 
 PLAIN: Final = OURS[0].name
 CANNOT: Final = "cannot"
+FEW: Final = 50
+"""With fewer questions than that a percentile is a guess, and the table says how many there were."""
 
 
 def number(figure: float | None, unit: str = "") -> str:
@@ -148,7 +150,8 @@ def recalled(told: Told) -> str:
     if "cannot" in told["recall"]:
         return f"cannot: {told['recall']['cannot']}"
     took = told["recall"]
-    return f"{number(took['p50_ms'])} / {number(took['p95_ms'])} ms, found {told['found']:.0%}"
+    of = f" of {took['questions']} questions" if took["questions"] < FEW else ""
+    return f"{number(took['p50_ms'])} / {number(took['p95_ms'])} ms, found {told['found']:.0%}{of}"
 
 
 def recalling(results: Results) -> list[str]:
@@ -279,6 +282,8 @@ METHOD: Final = """\
 - Stores are measured one after the other. Each grows once: to the first size, then on to the next, in batches of 5,000.
 - A question names the error, the part, the file and line, and the issue of one record that is there.
   120 questions, or as many as fit into 20 seconds; the first fifth is not counted.
+- SQLite FTS5 looks for every word of the question, as one does who has not met a large index yet. These records share many
+  words. How fast FTS5 is with the rare ones alone, as Hardwon picks them, is under `recall` below.
 - Loading stops after 300 seconds. A million records are only tried by those whose pace says that they will fit.
 - Disk is what the files occupy after closing. Memory is the peak resident size of the process (`VmHWM`).
 - At once: four processes write 250 records each, one by one. Killed: a process that writes is killed after 0.2 to 0.8 seconds,
@@ -291,12 +296,10 @@ METHOD: Final = """\
 
 
 def machine(results: Results) -> list[str]:
-    run = results.run
-    return [
-        *(f"- {name}: {text}" for name, text in run.get("machine", {}).items()),
-        f"- measured: {run.get('date', 'unknown')}, commit {run.get('commit', 'unknown')}",
-        "",
-    ]
+    measured = sorted({part["measured"] for part in results.parts if "measured" in part})
+    minutes = sum(part.get("seconds", 0.0) for part in results.parts) / 60
+    facts = [*results.run.get("machine", {}).items(), ("measured", "; ".join(measured)), ("took", f"{minutes:.0f} minutes")]
+    return [*(f"- {name}: {text}" for name, text in facts if text), ""]
 
 
 def page(results: Results, pictures: Sequence[str]) -> str:
@@ -308,7 +311,7 @@ def page(results: Results, pictures: Sequence[str]) -> str:
         "# Benchmarks",
         "",
         *answers(results),
-        f"This page is written by `make bench`: {results.run.get('command', '')}. Same data, same machine, one run.",
+        f"This page is written by `{results.run.get('command', 'make bench')}`. Same data, same machine, one run.",
         "",
         "## Side by side",
         "",

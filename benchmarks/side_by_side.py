@@ -15,6 +15,7 @@ import random
 import re
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -22,6 +23,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +41,7 @@ PROJECTED_FROM: Final = 1_000_000
 """From this size on, only those load whose pace so far says that they will be done in time."""
 K: Final = 5
 RECALL_SECONDS_MAX: Final = 20.0
-QUESTIONS_MIN: Final = 3
+QUESTIONS_MIN: Final = 2
 COLD_STARTS: Final = 3
 COLD_SECONDS_MAX: Final = 10.0
 WRITERS: Final = 4
@@ -297,6 +299,13 @@ def bounds_of_replay(runs: dict[str, list[Item]]) -> dict[str, Answer]:
     return told
 
 
+def stamp() -> str:
+    """When and of what this is measured: parts may be of different days."""
+    git = shutil.which("git") or "git"
+    described = subprocess.run([git, "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return f"{datetime.now(UTC):%Y-%m-%d}, commit {described.stdout.strip() or 'unknown'}"
+
+
 def measure(kind: Kind, environments: Path, records: Records, plan: Plan, runs: dict[str, list[Item]]) -> Answer:
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     bench = Bench(kind, environments, folder, records, plan)
@@ -314,7 +323,7 @@ def measure(kind: Kind, environments: Path, records: Records, plan: Plan, runs: 
         told["sizes"] = bench.growth()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return told | {"took_s": time.perf_counter() - begin}
+    return told | {"seconds": time.perf_counter() - begin, "measured": stamp()}
 
 
 def run(kinds: Sequence[Kind], plan: Plan, environments: Path, results: Path, data: Path | None) -> None:
