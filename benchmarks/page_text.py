@@ -279,7 +279,8 @@ METHOD: Final = """\
 - Every store runs in a process of its own, the foreign ones in environments made from `benchmarks/peers/requirements`, and is
   driven by the same lines of JSON (`benchmarks/peers/worker.py`). Measured is what the store's own calls take, without the
   protocol; a cold start is a whole process, from its start to its first answer.
-- Stores are measured one after the other. Each grows once: to the first size, then on to the next, in batches of 5,000.
+- Single writes take turns, store by store. For the rest one store comes after the other. Each grows once: to the first size,
+  then on to the next, in batches of 5,000.
 - A question names the error, the part, the file and line, and the issue of one record that is there.
   120 questions, or as many as fit into 20 seconds; the first fifth is not counted.
 - SQLite FTS5 looks for every word of the question, as one does who has not met a large index yet. These records share many
