@@ -191,6 +191,7 @@ LEARNS: Final = (
     "search, and counted into what the memory has learned, in the same transaction"
 )
 PYTHON_ALONE: Final = "it is Python and its own sqlite3 and nothing else; Hardwon brings pydantic, its records and its recall"
+BESIDE_VECTORS: Final = "the vectors take the same; the rest is the envelope, the filters and the text index beside them"
 BATCHES: Final = "its batches are a thousand records, Hardwon's five thousand, all made ready before the transaction begins"
 EXACT: Final = (
     "Hardwon compares the question with every vector, so that nothing is missed and a write is found at once; Chroma walks an "
@@ -229,7 +230,8 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
         ): "the record as JSON with its envelope, filter columns and their indexes, a digest, and terms whole and in parts, "
         "against the text and its words.",
         (H, STORE): "the store keeps the JSON alone and has nothing to search it by.",
-        (V, STORE_V): "the vectors take the same; the rest is the envelope, the filters and the text index beside them.",
+        (V, STORE_V): f"{BESIDE_VECTORS}.",
+        (V, CHROMA): f"{BESIDE_VECTORS}.",
     },
     "memory of a writer": {
         (H, FTS): f"{PYTHON_ALONE}.",
@@ -241,6 +243,7 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
         (H, FTS): f"{PYTHON_ALONE}.",
         (H, FILES): f"{PYTHON_ALONE}.",
         (V, STORE_V): "Hardwon keeps the vectors in memory between questions; the store reads them from the file each time.",
+        (V, CHROMA): "both hold the vectors in memory; Hardwon's text search, records and their envelope come on top.",
     },
     "cold start": {
         (H, FTS): f"{PYTHON_ALONE}.",

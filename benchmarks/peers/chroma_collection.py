@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,11 +26,13 @@ class ChromaCollection(Peer):
             "memory", embedding_function=None, configuration={"hnsw": {"space": "cosine"}}
         )
         self.batch: int = self.client.get_max_batch_size()
+        with closing(sqlite3.connect(folder / "chroma.sqlite3")) as beside:
+            (self.journal,) = beside.execute("PRAGMA journal_mode").fetchone()
 
     def about(self) -> dict[str, Any]:
         return {
             "versions": {name: version(name) for name in ("chromadb", "wordllama")},
-            "durability": "as Chroma sets its SQLite file; the vector index follows from a log in it",
+            "durability": f"SQLite with its defaults (journal {self.journal}); the vector index follows from a log in it",
         }
 
     def write_one(self, record: Record) -> None:
