@@ -286,6 +286,8 @@ METHOD: Final = """\
 - SQLite FTS5 looks for every word of the question, as one does who has not met a large index yet. These records share many
   words. How fast FTS5 is with the rare ones alone, as Hardwon picks them, is under `recall` below.
 - Loading stops after 300 seconds. A million records are only tried by those whose pace says that they will fit.
+- Every store syncs before it acknowledges a single write. Counted with strace: once for Hardwon, SQLite FTS5 and JSON files
+  (whose folder is not synced), four times for LangGraph's store, eight times for Chroma and mem0.
 - Disk is what the files occupy after closing. Memory is the peak resident size of the process (`VmHWM`).
 - At once: four processes write 250 records each, one by one. Killed: a process that writes is killed after 0.2 to 0.8 seconds,
   five times on the same store. Lost is what was acknowledged and is not there for a new process.

@@ -32,7 +32,7 @@ class ChromaCollection(Peer):
     def about(self) -> dict[str, Any]:
         return {
             "versions": {name: version(name) for name in ("chromadb", "wordllama")},
-            "durability": f"SQLite with its defaults (journal {self.journal}); the vector index follows from a log in it",
+            "durability": f"synced (SQLite, journal {self.journal}); the vector index follows from a log in it",
         }
 
     def write_one(self, record: Record) -> None:
