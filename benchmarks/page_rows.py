@@ -190,12 +190,12 @@ LEARNS: Final = (
     "a record of Hardwon's is checked, searched for secrets, given its envelope and digest, indexed for filters as well as for "
     "search, and counted into what the memory has learned, in the same transaction"
 )
-PYTHON_ALONE: Final = "it is Python and its own sqlite3 and nothing else; Hardwon brings pydantic, its records and its recall"
+PYTHON_ALONE: Final = "it needs Python alone; Hardwon loads pydantic, an SQLite of its own, its records and its recall"
 BESIDE_VECTORS: Final = "the vectors take the same; the rest is the envelope, the filters and the text index beside them"
 BATCHES: Final = "its batches are a thousand records, Hardwon's five thousand, all made ready before the transaction begins"
 EXACT: Final = (
-    "Hardwon compares the question with every vector, so that nothing is missed and a write is found at once; Chroma walks an "
-    "approximate index. Without vectors Hardwon's text search finds more of these records, sooner"
+    "Hardwon compares the question with every vector and looks for its words as well; Chroma walks an approximate index of vectors "
+    "alone, and finds fewer of these records"
 )
 
 REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
@@ -204,7 +204,7 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
         (H, FILES): f"the files are not synced; {LEARNS}.",
         (H, STORE): f"one row of JSON without any search; {LEARNS}.",
         (H, STORE_V): f"one row of JSON and its vector; {LEARNS}.",
-        (V, STORE_V): f"both make the same vectors, which is most of the time; beyond that {LEARNS}.",
+        (V, STORE_V): f"both make the same vectors; beyond that {LEARNS}.",
     },
     "single write p50": {
         (H, FTS): "both wait for one sync of the disk; Hardwon's has more pages in it (filters, digests, what was learned).",

@@ -53,7 +53,7 @@ class Mem0Memory(Peer):
     def about(self) -> dict[str, Any]:
         return {
             "versions": {name: version(name) for name in ("mem0ai", "qdrant-client", "langchain", "wordllama")},
-            "durability": "synced twice (SQLite with its defaults: the vector store's file, then the history)",
+            "durability": "synced (SQLite with its defaults: the vector store's file, then the history)",
         }
 
     def write_one(self, record: Record) -> None:
