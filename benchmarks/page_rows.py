@@ -194,8 +194,8 @@ PYTHON_ALONE: Final = "it needs Python alone; Hardwon loads pydantic, an SQLite 
 BESIDE_VECTORS: Final = "the vectors take the same; the rest is the envelope, the filters and the text index beside them"
 BATCHES: Final = "its batches are a thousand records, Hardwon's five thousand, all made ready before the transaction begins"
 EXACT: Final = (
-    "Hardwon compares the question with every vector and looks for its words as well; Chroma walks an approximate index of vectors "
-    "alone, and finds fewer of these records"
+    "Hardwon compares the question with every vector and looks for its words as well; Chroma walks an approximate index of "
+    "vectors alone, and finds fewer of these records"
 )
 
 REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
