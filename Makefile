@@ -51,19 +51,10 @@ site: $(VENV)/.installed-dev  ## Serve the manual on this machine while it is wr
 images: $(VENV)/.installed-dev chromium  ## Take the dashboard's pictures in docs/images anew
 	$(BIN)/python docs/make_screenshots.py
 
-bench: $(VENV)/.installed-dev  ## Measure speed and memory against bare SQLite
-	$(BIN)/python benchmarks/write.py
-	$(BIN)/python benchmarks/startup.py
-	$(BIN)/python benchmarks/export.py
-	$(BIN)/python benchmarks/fold.py
-	$(BIN)/python benchmarks/recall.py
-	$(BIN)/python benchmarks/staleness.py
-	$(BIN)/python benchmarks/tree.py
-	$(BIN)/python benchmarks/episodes.py
-	$(BIN)/python benchmarks/fixes.py
-	$(BIN)/python benchmarks/serve.py
-	$(BIN)/python benchmarks/dashboard.py
-	$(BIN)/python benchmarks/postgres.py
+# BENCH_DATA is a folder with the episodes and fixes of the replays; without it they are left out.
+BENCH_DATA ?=
+bench: $(VENV)/.installed-dev  ## Measure everything, beside others too, and write docs/benchmarks.md (half an hour)
+	$(BIN)/python benchmarks/page.py $(if $(BENCH_DATA),--data $(BENCH_DATA))
 
 # SEED=… replays what a run printed; without it every run draws one.
 torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a million steps of a crowd (an hour or two)
@@ -80,7 +71,7 @@ lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	    --no-emit-index-url --no-emit-find-links --no-annotate --upgrade --extra dev pyproject.toml -o requirements-dev.lock
 
 clean:  ## Remove .venv and every cache
-	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist site
+	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist site benchmarks/.peers benchmarks/.results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:

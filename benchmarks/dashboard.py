@@ -119,7 +119,7 @@ def told(first: float, judged: dict[str, list[float]], shown: dict[str, list[flo
     print(f"first request        {first:7.2f} ms")
     for name, values in judged.items():
         p50, p99 = percentile(values, 0.5), percentile(values, 0.99)
-        print(f"{name:16} p50 {p50:7.2f} ms   p99 {p99:7.2f} ms   {p50 / base:6.2f} times stats (at most {PAGE_MAX_MS:.0f} ms)")
+        print(f"{name:16} p50 {p50:7.2f} ms (at most {PAGE_MAX_MS:.0f})   p99 {p99:7.2f} ms   {p50 / base:6.2f} times stats")
     for name, values in shown.items():
         p50 = percentile(values, 0.5)
         print(f"{name:16} p50 {p50:7.2f} ms   {p50 / base:6.2f} times stats, of all time: shown, not judged")

@@ -30,6 +30,7 @@ from hardwon.recall.terms import TERM_PUNCTUATION, index_text, query_terms
 
 FILE = "intercode_sql_dev.jsonl.gz"
 AUC_MIN = 0.85
+FIRST_ORDER = 11
 
 Item = dict[str, Any]
 
@@ -84,6 +85,27 @@ def winning_actions(item: Item) -> str:
     return f"{item['query']} {won[-1]}" if won else ""
 
 
+def trajectory(item: Item) -> Item:
+    """What `Memory.record_trajectory` is told."""
+    steps = [{name: step[name] for name in ("action", "observation", "reward")} for step in item["steps"]]
+    return {"task": item["query"], "steps": steps, "final_reward": max([0.0, *(step["reward"] for step in steps)])}
+
+
+def episodes(data: Path) -> dict[str, list[Item]]:
+    """The episodes of each agent, in the order of the file."""
+    by_run: dict[str, list[Item]] = defaultdict(list)
+    with gzip.open(data / FILE, "rt") as lines:
+        for item in map(json.loads, lines):
+            by_run[item["run"]].append(item)
+    return dict(sorted(by_run.items()))
+
+
+def in_order(items: Sequence[Item], seed: int) -> list[Item]:
+    mine = list(items)
+    random.Random(seed).shuffle(mine)
+    return mine
+
+
 class Ceiling:
     """Everything that earlier records of the same database said."""
 
@@ -120,13 +142,12 @@ def replay(items: Sequence[Item], budgets: Sequence[int], location: Path | str) 
                 for name, text in answers.items():
                     add(sums[name, budget], score(item, names_in(text) | asked))
                 add(sums["ceiling", budget], score(item, ceiling.names[item["db"]] | asked))
-            steps: list[Item] = []
-            for step in item["steps"]:
-                predictions.append(memory.advise(step["action"] or "-", task=query, steps=steps).p_success)
+            attempt = trajectory(item)
+            for number, step in enumerate(item["steps"]):
+                advice = memory.advise(step["action"] or "-", task=query, steps=attempt["steps"][:number])
+                predictions.append(advice.p_success)
                 outcomes.append(bool(step["valid"]))
-                steps.append({name: step[name] for name in ("action", "observation", "reward")})
-            rewards = [step["reward"] for step in item["steps"]]
-            memory.record_trajectory(query, steps, max([0.0, *rewards]))
+            memory.record_trajectory(**attempt)
             for side in (whole, winners, ceiling):
                 side.record(item)
     for budget in budgets:
@@ -155,12 +176,9 @@ def main() -> None:
         from postgres_server import Server
 
         server = Server()
-    with gzip.open(options.data / FILE, "rt") as lines:
-        items = [json.loads(line) for line in lines]
-    for run in sorted({item["run"] for item in items}):
-        for seed in range(11, 11 + options.seeds):
-            mine = [item for item in items if item["run"] == run]
-            random.Random(seed).shuffle(mine)
+    for run, items in episodes(options.data).items():
+        for seed in range(FIRST_ORDER, FIRST_ORDER + options.seeds):
+            mine = in_order(items, seed)
             print(f"{run}, order {seed}, {len(mine)} episodes")
             with tempfile.TemporaryDirectory() as folder:
                 replay(mine[: options.limit], (300, 120), Path(folder))

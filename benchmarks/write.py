@@ -36,25 +36,26 @@ FILES = ["src/billing/charge.py", "lib/auth/login.ts", "pkg/cache/lru.go", "app/
 ERRORS = ["TypeError", "KeyError: 'id'", "E0382", "ECONNRESET", "TimeoutError", "psycopg.errors.DeadlockDetected"]
 
 
+def keywords(rng: random.Random, number: int) -> dict[str, str]:
+    """What an agent would say about one attempt."""
+    content = (
+        f"{rng.choice(ERRORS)} in the {rng.choice(COMPONENTS)} ({rng.choice(FILES)}:{rng.randrange(900)}): caused by "
+        f"{rng.choice(CAUSES)}; issue #{number} closed after retry {rng.randrange(9)}"
+    )
+    keys = rng.choice(
+        (
+            {"outcome": "success", "tool": "code_interpreter", "task_type": "debug"},
+            {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"},
+            {"outcome": "success", "tool": "file_operation"},
+            {"outcome": "learning", "insight_type": "correction"},
+        )
+    )
+    return {"content": content, "summary": f"issue_{number}", **keys}
+
+
 def experiences(count: int, seed: int) -> list[Experience]:
     rng = random.Random(seed)
-    made = []
-    for number in range(count):
-        content = (
-            f"{rng.choice(ERRORS)} in the {rng.choice(COMPONENTS)} ({rng.choice(FILES)}:{rng.randrange(900)}): caused by "
-            f"{rng.choice(CAUSES)}; issue #{number} closed after retry {rng.randrange(9)}"
-        )
-        keys = rng.choice(
-            (
-                {"outcome": "success", "tool": "code_interpreter", "task_type": "debug"},
-                {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"},
-                {"outcome": "success", "tool": "file_operation"},
-                {"outcome": "learning", "insight_type": "correction"},
-            )
-        )
-        metadata = Metadata(project_id="default")
-        made.append(Experience(content=content, summary=f"issue_{number}", metadata=metadata, **keys))
-    return made
+    return [Experience(metadata=Metadata(project_id="default"), **keywords(rng, number)) for number in range(count)]
 
 
 MINIMAL_SCHEMA = f"""

@@ -31,7 +31,7 @@ class Vectors:
             seqs, matrix = self._kept = self._current(connection)
         if not seqs:
             return []
-        cosines = matrix @ np.asarray(vector, dtype=np.float32)
+        cosines = cosines_of(matrix, vector)
         count = len(seqs) if limit is None else min(limit, len(seqs))
         best = np.argpartition(-cosines, count - 1)[:count]
         pairs = [(float(cosines[place]), seqs[place]) for place in best if cosines[place] > COSINE_MIN]
@@ -57,6 +57,14 @@ class Vectors:
             seqs, matrix = [], None
         rows = np.frombuffer(b"".join(blob for _, blob in fresh), dtype="<f4").reshape(len(fresh), self._dimension)
         return [*seqs, *(seq for seq, _ in fresh)], rows if matrix is None else np.concatenate([matrix, rows])
+
+
+def cosines_of(matrix: Any, vector: Sequence[float]) -> Any:
+    """Of every row with the vector, all of length 1."""
+    import numpy as np
+
+    # Not `@`: that shares the work among threads, and on a busy machine waits for them fifty times as long as this takes.
+    return np.einsum("ij,j->i", matrix, np.asarray(vector, dtype=np.float32))
 
 
 COSINE_MIN: Final = 0.05

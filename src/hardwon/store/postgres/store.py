@@ -39,7 +39,7 @@ from hardwon.store.postgres.words import POSTGRES, as_queries
 from hardwon.store.postgres.writer import TEXTS_COUNTED, WORDS_COUNTED, PostgresWriter, as_numbers
 from hardwon.store.reading import SqlStore
 from hardwon.store.rows import is_whole, untrue_events
-from hardwon.store.vectors import COSINE_MIN
+from hardwon.store.vectors import COSINE_MIN, cosines_of
 from hardwon.store.writing import ROW, ROW_FIELDS
 
 P = ParamSpec("P")
@@ -421,7 +421,7 @@ def _one_by_one(
     if not rows:
         return {}
     matrix = np.frombuffer(b"".join(blob for _, blob in rows), dtype="<f4").reshape(len(rows), dimension)
-    cosines = matrix @ np.asarray(vector, dtype=np.float32)
+    cosines = cosines_of(matrix, vector)
     best = np.argsort(-cosines, kind="stable")[:limit]
     return {rows[place][0]: float(cosines[place]) for place in best if cosines[place] > COSINE_MIN}
 
