@@ -25,11 +25,14 @@ NETWORK_FILE_SYSTEMS: Final = frozenset(
 
 
 def make_folder(folder: Path) -> None:
-    """Makes the folder and its missing parents, each readable by its owner alone. Folders that exist stay as they are."""
+    """Makes the folder and its missing parents, each readable by its owner alone. Folders that exist stay as they are.
+
+    What is made is on disk when this returns: a power cut that took the folder would take along whatever was synced in it."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         with suppress(FileExistsError):
             path.mkdir(mode=FOLDER_MODE)
+            sync(path.parent)
     if not folder.is_dir():
         raise PlaceError(f"{folder} is not a folder: choose another place for the memory")
 

@@ -22,7 +22,7 @@ from hardwon import limits
 from hardwon.errors import BusyError, NearlyFullWarning
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
-from hardwon.store import phrases, presence, tallies, vectors
+from hardwon.store import files, phrases, presence, tallies, vectors
 from hardwon.store.contract import Finding, Found, Progress, Row, Stored, TokenKeep, Writer
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import SCHEMA_VERSION
@@ -322,8 +322,19 @@ class SqliteStore(SqlStore):
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             finally:
                 be_patient(connection)
-        self._erasure_pending = bool(busy)
-        return not busy
+        self._erasure_pending = bool(busy) or not self._log_is_known_to_be_empty()
+        return not self._erasure_pending
+
+    def _log_is_known_to_be_empty(self) -> bool:
+        """SQLite empties the log and leaves it to the system when the disk learns of that: after a power cut, what was erased
+        would stand in it again. The log is no file that SQLite locks, so that we may open it beside it."""
+        try:
+            files.sync(self._path.with_name(self._path.name + "-wal"))
+        except FileNotFoundError:  # a backup that nobody wrote to has none
+            return True
+        except OSError:
+            return False
+        return True
 
     def shrink(self) -> None:
         with _WriteTransaction(self) as writer:
