@@ -390,12 +390,18 @@ def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
         check(engine)
 
 
-@pytest.mark.parametrize("damage", ["missing", "empty", "half", "zeros"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "half", "zeros", "end", "sectors"])
 def test_a_power_cut_before_a_file_was_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     root = tmp_path / "brain"
     path, whole = unsettled(root)
     path.unlink()
-    left = {"empty": b"", "half": whole[:40], "zeros": b"\0" * len(whole)}
+    left = {
+        "empty": b"",
+        "half": whole[:40],
+        "zeros": b"\0" * len(whole),
+        "end": b"\0" * 40 + whole[40:],
+        "sectors": whole[:20] + b"\0" * 20 + whole[40:60],
+    }
     if damage != "missing":
         path.write_bytes(left[damage])
     monkeypatch.setattr("hardwon.store.files.boot_id", lambda: "another start of the machine")

@@ -321,7 +321,7 @@ class Mirror:
         else:
             if found == data or self._is_the_same(found, folder, file.name, seen, record):
                 return file.name, found, seen
-            if data.startswith(found) or not found.strip(b"\0"):
+            if _is_part_of(found, data):
                 return file.name, data, self._files.replace(folder, file.name, data)
         for number in count(2):
             name = file.name.replace(".json", f"_{number}.json")
@@ -843,6 +843,12 @@ class Mirror:
 
     def _reading(self) -> AbstractContextManager[TreeIndex]:
         return self._store.tree(self._project)
+
+
+def _is_part_of(found: bytes, data: bytes) -> bool:
+    """Whether a file is what a power cut left of this: its beginning, or any of its sectors with zeros in place of the others.
+    No JSON has a zero in it."""
+    return len(found) <= len(data) and all(is_ in (0, was) for is_, was in zip(found, data, strict=False))
 
 
 def _was_there(file: File | Match) -> bool:

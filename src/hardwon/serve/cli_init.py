@@ -10,6 +10,7 @@ import typer
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import RECORDING, Chosen, Json, chosen, command, write_json, write_text
 from hardwon.serve.cli_care import quoted
+from hardwon.store import files
 from hardwon.store.place import without_password
 
 _FOLDER: Final = ".hardwon"  # in which every command looks for the memory of the folder it is called in
@@ -47,7 +48,7 @@ def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
     folder = None if named.memory else Path(_FOLDER)
     new_folder = folder is not None and not folder.is_dir()
     if folder and new_folder:
-        folder.mkdir(mode=0o700)
+        files.make_folder(folder)
     try:
         created = not Memory.exists(named.memory)
         with Memory(named.memory, named.project) as memory:
