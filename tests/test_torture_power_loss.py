@@ -21,7 +21,7 @@ from hardwon.store import files, sqlite_file, token_file
 from hardwon.store.sqlite import SqliteStore
 from hardwon.store.tree_files import TreeFiles
 from power_database import OfRecords
-from power_disk import ROOT, Cut, Named, Removed, Renamed, State, Synced, SyncedAll, Write, after_power_loss, divided
+from power_disk import ROOT, Cut, Named, Operation, Removed, Renamed, State, Synced, SyncedAll, Write, after_power_loss, divided
 from power_files import OfTokens, OfTrainingMemory
 from power_loss import STATES_OF_ONE_WORKLOAD, WORKLOADS, play, quiet, room, run
 from power_recording import recording
@@ -113,7 +113,7 @@ def test_a_journal_that_comes_back_brings_a_revoked_token_back(monkeypatch: pyte
 @pytest.fixture
 def folder() -> Iterator[Path]:
     with room() as made:
-        for name in ("root", "again", "outside"):
+        for name in ("first", "again", "outside"):
             (made / name).mkdir()
         yield made
 
@@ -128,7 +128,7 @@ def test_the_same_seed_gives_the_same_operations(folder: Path, workload: type[Wo
             repr((*each[:2], len(each.data))) if isinstance(each, Write) else repr(each) for each in tape.history.operations
         ]
 
-    first = told(folder / "root")
+    first = told(folder / "first")
     assert len(first) > 20
     assert told(folder / "again") == first
 
@@ -140,12 +140,12 @@ def test_a_state_is_the_same_again() -> None:
 
 
 def test_what_changes_a_file_unseen_is_found_out(folder: Path) -> None:
-    with recording(folder / "root", 1) as record:
-        (folder / "root" / "seen.txt").write_text("seen")
+    with recording(folder / "first", 1) as record:
+        (folder / "first" / "seen.txt").write_text("seen")
         assert record.differences() == []
         writing = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text('other')"
         for name in ("seen.txt", "unseen.txt"):
-            subprocess.run([sys.executable, "-c", writing, folder / "root" / name], check=True)
+            subprocess.run([sys.executable, "-c", writing, folder / "first" / name], check=True)
         assert record.differences() == ["unseen.txt is not recorded", "seen.txt holds other bytes than were recorded"]
 
 
@@ -153,7 +153,14 @@ def test_what_changes_a_file_unseen_is_found_out(folder: Path) -> None:
 
 
 def test_only_what_was_synced_is_certain() -> None:
-    operations = [Named(ROOT, "a", 1), Write(1, 0, b"one"), Synced(1), Write(1, 3, b"two"), Synced(ROOT), Removed(ROOT, "a")]
+    operations: list[Operation] = [
+        Named(ROOT, "a", 1),
+        Write(1, 0, b"one"),
+        Synced(1),
+        Write(1, 3, b"two"),
+        Synced(ROOT),
+        Removed(ROOT, "a"),
+    ]
     certain, open_ = divided(operations)
     assert certain == [Named(ROOT, "a", 1), Write(1, 0, b"one")]
     assert open_ == [Write(1, 3, b"two"), Removed(ROOT, "a")]
@@ -161,7 +168,7 @@ def test_only_what_was_synced_is_certain() -> None:
 
 
 def test_a_rename_is_one_step() -> None:
-    operations = [Named(ROOT, "a", 1), Named(ROOT, "b", 2), Synced(ROOT), Renamed(ROOT, "a", ROOT, "b")]
+    operations: list[Operation] = [Named(ROOT, "a", 1), Named(ROOT, "b", 2), Synced(ROOT), Renamed(ROOT, "a", ROOT, "b")]
     found = {
         tuple(sorted(after_power_loss(operations, "none", "reordered", random.Random(seed)).names[ROOT].items()))
         for seed in range(30)
@@ -170,7 +177,13 @@ def test_a_rename_is_one_step() -> None:
 
 
 def test_unsynced_writes_are_dropped_torn_reordered_and_grown() -> None:
-    operations = [Named(ROOT, "a", 1), Synced(ROOT), Write(1, 0, b"x" * 1024), Write(1, 1024, b"y" * 1024), Cut(1, 2000)]
+    operations: list[Operation] = [
+        Named(ROOT, "a", 1),
+        Synced(ROOT),
+        Write(1, 0, b"x" * 1024),
+        Write(1, 1024, b"y" * 1024),
+        Cut(1, 2000),
+    ]
 
     def left(damage: Any) -> set[bytes]:
         return {
@@ -187,8 +200,8 @@ def test_unsynced_writes_are_dropped_torn_reordered_and_grown() -> None:
 
 
 def test_a_state_is_put_on_a_disk_as_it_is(folder: Path) -> None:
-    with recording(folder / "root", 1) as record:
-        inner = folder / "root" / "inner"
+    with recording(folder / "first", 1) as record:
+        inner = folder / "first" / "inner"
         inner.mkdir(mode=0o700)
         (inner / "a.txt").write_text("one")
         (inner / "a.txt").chmod(0o640)

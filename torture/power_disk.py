@@ -69,8 +69,8 @@ OfNames = Named | Removed | Renamed
 
 Damage = Literal["none", "dropped", "in order", "reordered", "torn", "grown"]
 DAMAGES: Final[tuple[Damage, ...]] = ("none", "dropped", "in order", "reordered", "torn", "grown")
-"""What becomes of what was not synced: all of it is there; nothing; as much as was written first; any part of it; any part of it,
-with writes that are there in part; or files that have their lengths without their bytes."""
+"""What becomes of what was not synced: all of it is there; nothing; as much as was written first; any part of it; any part of
+it, with writes that are there in part; or files that have their lengths without their bytes."""
 
 
 @dataclass

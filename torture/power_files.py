@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
+from unittest import mock
 
 from hardwon import Memory
-from hardwon.doors import episodes
+from hardwon.doors import episodes, fixes
 from hardwon.doors.episode_adoption import export_agent_memory
 from hardwon.doors.fixes import AIMemory
 from hardwon.outside import claude_code, git_hooks
@@ -208,7 +209,10 @@ class OfFixHistory(Workload):
     def _record(self) -> None:
         issue = {"model": self.rng.choice(WORDS), "type": "TIMEOUT", "description": self.text()}
         reply = {"analysis": self.text(), "fix_commands": [f"restart {self.rng.choice(WORDS)}"]}
-        self.memory.record_fix_attempt(issue, reply, True, self.rng.random() < 0.5, 1.5)
+        with mock.patch.object(
+            fixes, "system_info", return_value={"os": "Linux"}
+        ):  # how much room is free changes all the time
+            self.memory.record_fix_attempt(issue, reply, True, self.rng.random() < 0.5, 1.5)
 
     def _save(self) -> None:
         self.memory.knowledge_base["general_patterns"][self.text(2)] = self.text()

@@ -43,6 +43,8 @@ WORKLOADS: Final[tuple[type[Workload], ...]] = (
     OfRecords,
     OfFixHistory,
     OfTokens,
+    OfRecords,
+    OfTree,
     OfTrainingMemory,
 )
 STATES_OF_ONE_WORKLOAD: Final = 125
