@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
 
 from hardwon import Memory
+from hardwon.errors import InvalidInputError
 from power_workloads import MEMORY, PLACES, WORDS, Seen, Step, Ticking, Workload, files_in, health_of, records_in, writes
 
 Do = tuple[Callable[[], object], bool]
@@ -88,14 +89,15 @@ class OfRecords(Workload):
     def _decide(self) -> None:
         chosen = self._some_id()
         how = self.rng.randrange(4)
-        if chosen and how == 0:
-            self.memory.archive(chosen, "of no use")
-        elif chosen and how == 1:
-            self.memory.credit(chosen, outcome=True, by=self.rng.choice(WORDS))
-        elif chosen and how == 2:
-            self.memory.verify(chosen, "human_approval")
-        elif chosen:
-            self.memory.rollback(self.rng.choice(WORDS))
+        with suppress(InvalidInputError):  # what is archived already stays so
+            if chosen and how == 0:
+                self.memory.archive(chosen, "of no use")
+            elif chosen and how == 1:
+                self.memory.credit(chosen, outcome=True, by=self.rng.choice(WORDS))
+            elif chosen and how == 2:
+                self.memory.verify(chosen, "human_approval")
+            elif chosen:
+                self.memory.rollback(self.rng.choice(WORDS))
 
     def _forget(self) -> None:
         chosen = self._some_id()
