@@ -27,8 +27,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from fuzz_mutations import mutated_bytes, mutated_json, mutated_text, mutated_value
 from fuzz_memories import MEMORY_TARGETS
+from fuzz_mutations import mutated_bytes, mutated_json, mutated_text, mutated_value
 from fuzz_targets import TARGETS as PURE_TARGETS
 from fuzz_targets import Run, Target
 
@@ -66,7 +66,7 @@ def fuzz(target: Target, runs: int, seed: int, folder: Path) -> Found:
     lines = _Lines(target.covers)
     with target.begun(folder) as run:
         for number in range(runs):
-            given = _changed(target, corpus, rng) if number >= len(corpus) else corpus[number]
+            given = _changed(target, corpus, rng)
             traced = rng.random() < _TRACED_SHARE
             with lines.watched(traced):
                 _try(target, run, given, number, found)
@@ -100,13 +100,17 @@ def _try(target: Target, run: Run, given: Any, number: int, found: Found) -> Non
         found.refused += 1
     except (Exception, TookTooLongError) as error:  # noqa: BLE001  # that is what is looked for
         where = _where(error)
-        found.findings.setdefault(where, f"run {number + 1}: {type(error).__name__}: {str(error)[:200]} at {where}; input {_shown(given)}")
+        found.findings.setdefault(
+            where, f"run {number + 1}: {type(error).__name__}: {str(error)[:200]} at {where}; input {_shown(given)}"
+        )
     found.slowest_s = max(found.slowest_s, time.process_time() - started)
 
 
 def _where(error: BaseException) -> str:
     """The innermost line of ours, and what came up there."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if "/hardwon/" in each.filename or "torture" in each.filename]
+    frames = [
+        each for each in traceback.extract_tb(error.__traceback__) if "/hardwon/" in each.filename or "torture" in each.filename
+    ]
     frames = [each for each in frames if each.name not in ("fuzz", "_try", "_stop")]
     last = frames[-1] if frames else None
     return f"{Path(last.filename).name}:{last.lineno} ({last.name}) {type(error).__name__}" if last else type(error).__name__
@@ -186,14 +190,17 @@ def run_all(targets: Sequence[Target], runs: int, seed: int, tell: bool = False)
 def _line_of(found: Found, took_s: float) -> str:
     return (
         f"{found.target:24} {found.runs:>9,} runs, {found.accepted:>9,} accepted, {found.refused:>9,} refused, "
-        f"{found.reached:>5,} lines reached, slowest {found.slowest_s * 1000:6.0f} ms, {took_s:5.0f} s, {len(found.findings)} findings"
+        f"{found.reached:>5,} lines reached, slowest {found.slowest_s * 1000:.0f} ms, {took_s:.0f} s, "
+        f"findings: {len(found.findings)}"
     )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000, help="how many inputs each parser gets")
-    parser.add_argument("--seed", type=int, default=None, help="the same again for the same seed; one is chosen where none is given")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="the same again for the same seed; one is chosen where none is given"
+    )
     parser.add_argument("--of", choices=[target.name for target in TARGETS], action="append", help="only these parsers")
     given = parser.parse_args()
     seed = random.SystemRandom().getrandbits(32) if given.seed is None else given.seed

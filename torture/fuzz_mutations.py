@@ -15,15 +15,81 @@ _CHARS: Final = (
     "\ufffd \uff11 \uff1d \U0001f600 \U0010ffff / \\ . .. * ? [ ] { } ( ) < > | & ; ' \" ` $ # % = : , @ ~ ^ ! + - _ 0 9 a Z"
 ).split(" ")
 _PIECES: Final = (
-    "null", "true", "NaN", "Infinity", "-0", "1e999", "1e-999", "9" * 25, "9" * 5000, "0x1F", "-1", "../", "/etc/passwd", "file://",
-    "postgresql://u:p@h/d", "http://[::1]:99999/", "${HOME}", "$(id)", "`id`", "%00", "%ff%fe", "\\u0000", "\\ud800", "\\x1b[31m",
-    "```", "```json\n", "<!--", "]]>", "{{", "}}", "'; DROP TABLE record; --", "\x1b[2J", "ghp_" + "a" * 36, "AKIA" + "A" * 16,
-    "-----BEGIN RSA PRIVATE KEY-----\n", "password=", "Bearer ", "Traceback (most recent call last):\n", '  File "a.py", line 3, in f\n',
-    "E   AssertionError: ", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999+23:59", "2026-02-30", "e.g. ", "kind", "id", "metadata",
-    "content", "--", "-", "--json", "=", "r/(a+)+$/", "[[:alpha:]]", "**/**/**", "[!", "key=value", "\r\n\r\n", "\n" * 3, " " * 300,
-)  # fmt: skip
+    "null",
+    "true",
+    "NaN",
+    "Infinity",
+    "-0",
+    "1e999",
+    "1e-999",
+    "9" * 25,
+    "9" * 5000,
+    "0x1F",
+    "-1",
+    "../",
+    "/etc/passwd",
+    "file://",
+    "postgresql://u:p@h/d",
+    "http://[::1]:99999/",
+    "${HOME}",
+    "$(id)",
+    "`id`",
+    "%00",
+    "%ff%fe",
+    "\\u0000",
+    "\\ud800",
+    "\\x1b[31m",
+    "```",
+    "```json\n",
+    "<!--",
+    "]]>",
+    "{{",
+    "}}",
+    "'; DROP TABLE record; --",
+    "\x1b[2J",
+    "ghp_" + "a" * 36,
+    "AKIA" + "A" * 16,
+    "-----BEGIN RSA PRIVATE KEY-----\n",
+    "password=",
+    "Bearer ",
+    "Traceback (most recent call last):\n",
+    '  File "a.py", line 3, in f\n',
+    "E   AssertionError: ",
+    "0001-01-01T00:00:00Z",
+    "9999-12-31T23:59:59.999999+23:59",
+    "2026-02-30",
+    "e.g. ",
+    "kind",
+    "id",
+    "metadata",
+    "content",
+    "--",
+    "-",
+    "--json",
+    "=",
+    "r/(a+)+$/",
+    "[[:alpha:]]",
+    "**/**/**",
+    "[!",
+    "key=value",
+    "\r\n\r\n",
+    "\n" * 3,
+    " " * 300,
+)
 _NUMBERS: Final = (0, -0.0, 1, -1, 0.5, 2**31, 2**53 + 1, -(2**63), 2**63, 2**64, 10**30, 1e308, 5e-324, -1e308)
-_RAW: Final = ("NaN", "-Infinity", "1e999", "9" * 5000, '"\\ud800"', '"\\u0000"', "01", "+1", "'a'", '{"a":1,"a":2}', "[" * 50 + "]" * 50)
+_RAW: Final = (
+    "NaN",
+    "-Infinity",
+    "1e999",
+    "9" * 5000,
+    '"\\ud800"',
+    '"\\u0000"',
+    "01",
+    "+1",
+    "'a'",
+    '{"a":1,"a":2}',
+    "[" * 50 + "]" * 50,
+)
 _DEPTHS: Final = (5, 60, 300, 3000)
 
 
@@ -61,11 +127,13 @@ def mutated_json(data: bytes, others: Sequence[bytes], rng: random.Random) -> by
 
 def mutated_value(value: Any, others: Sequence[Any], rng: random.Random) -> Any:
     """A JSON value with one change somewhere in it."""
-    places = list(_places(value))
-    if not places or rng.random() < 0.1:
+    if rng.random() < 0.1:
         return _odd(value, others, rng)
-    value = json.loads(json.dumps(value)) if rng.random() < 0.999 else value
-    holder, key = rng.choice(list(_places(value)))
+    value = _copied(value)
+    places = list(_places(value))
+    if not places:
+        return _odd(value, others, rng)
+    holder, key = rng.choice(places)
     how = rng.randrange(7)
     if how == 0:
         del holder[key]
@@ -79,10 +147,18 @@ def mutated_value(value: Any, others: Sequence[Any], rng: random.Random) -> Any:
         holder[key] = mutated_text(holder[key], [text for text in others if isinstance(text, str)], rng)
     elif how == 5:
         other = rng.choice(places)
-        holder[key] = json.loads(json.dumps(other[0][other[1]]))
+        holder[key] = _copied(other[0][other[1]])
     else:
         holder[key] = _odd(holder[key], others, rng)
     return value
+
+
+def _copied(value: Any) -> Any:
+    """Nothing of what is too deep to be copied."""
+    try:
+        return json.loads(json.dumps(value))
+    except RecursionError:
+        return None
 
 
 def _how_many(rng: random.Random) -> int:
@@ -209,4 +285,3 @@ _Change = Callable[[Any, Sequence[Any], random.Random], Any]
 _BOTH: Final[tuple[_Change, ...]] = (_cut_out, _end_early, _say_again, _move, _splice)
 _OF_TEXT: Final[tuple[_Change, ...]] = (*_BOTH, _put_char, _put_char, _put_piece, _put_piece, _change_case)
 _OF_BYTES: Final[tuple[_Change, ...]] = (*_BOTH, _flip_bits, _flip_bits, _put_bytes)
-

@@ -12,22 +12,23 @@ from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, Literal
+from urllib.parse import urlencode
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 import failures_corpus
 import plausible
 import secrets_corpus
-from hardwon import attempts, intake
+from hardwon import attempts, intake, limits
 from hardwon.datasets import generate, literal, validate
 from hardwon.doors import adoption, episode_file
 from hardwon.doors.episodes import new_agent_memory, record_episode
-from hardwon.errors import HardwonError, InvalidInputError
+from hardwon.errors import HardwonError
 from hardwon.fields import parse_time
 from hardwon.govern import provenance
 from hardwon.govern.feedback import name_of_test, names_test
 from hardwon.govern.redaction import names_secret, redact, redact_json
-from hardwon.learn import distil, entities, failure_reports, failures, repeats, restating, sentences, shell_lines, signatures, wording
+from hardwon.learn import distil, entities, failure_reports, failures, restating, sentences, shell_lines, signatures, wording
 from hardwon.learn.canonical import canonical
 from hardwon.model import Fact, parse_record
 from hardwon.outside import checkout, claude_code, git_hooks, json_settings
@@ -37,8 +38,7 @@ from hardwon.recall import fence, lesson, terms
 from hardwon.recall.globs import compile_glob
 from hardwon.recall.tokens import count_tokens, cut_to_tokens
 from hardwon.routing import Coherence, values_in
-from hardwon.serve import mcp_clients
-from hardwon.serve.arguments import Arguments
+from hardwon.serve import mcp_clients, pytest_plugin, rest_settings
 from hardwon.serve.claude_code import read_event
 from hardwon.serve.operations import OPERATIONS
 from hardwon.serve.rest_input import from_body, from_query
@@ -100,7 +100,7 @@ def lines_of_shell() -> list[str]:
     return [
         "cd web && npm test -- --watch=false | tee out.txt",
         "FOO=1 python -m pytest -q tests/test_a.py::test_b 2>&1 || exit 1",
-        "for f in *.py; do echo \"$f\"; done; if [ -x a ]; then ./a; fi",
+        'for f in *.py; do echo "$f"; done; if [ -x a ]; then ./a; fi',
         "git commit -m 'it''s done' && git push origin HEAD:main",
         "cat <<'EOF' > a.txt\nline $x `id`\nEOF",
         "sudo -u app env -i PATH=/bin make -j4 check # not a comment ' in it",
@@ -115,7 +115,12 @@ def secrets_told() -> list[str]:
 def data_sets() -> list[str]:
     made = generate("small", seed=4)[:12]
     listed = ",\n".join(repr(memory) for memory in made)
-    return [json.dumps(made), "\n".join(map(json.dumps, made)), f"memories = [{listed}]\n", f"# a set\nx = 1\nmemories = [\n{listed}]"]
+    return [
+        json.dumps(made),
+        "\n".join(map(json.dumps, made)),
+        f"memories = [{listed}]\n",
+        f"# a set\nx = 1\nmemories = [\n{listed}]",
+    ]
 
 
 def issues() -> list[Any]:
@@ -183,8 +188,6 @@ def _shell_line(line: str) -> None:
     attempts.typed_line(line)
     attempts.runs_tests(line.split())
     provenance.path_words(line)
-    repeats_of = {line: 1}
-    assert repeats_of
 
 
 _AT: Final = datetime(2026, 3, 2, tzinfo=UTC)
@@ -230,8 +233,9 @@ def _fenced(text: str) -> None:
     assert "\n" not in fence.clean_line(text, 200)
     shown = fence.fenced([fence.clean_line(line, 300) for line in text.split("\n")[:20]], mark)
     assert isinstance(shown, str)
-    lesson.without_mark(text)
-    lesson.command_without_mark(text)
+    line = fence.clean_line(text, limits.LESSON_CHARS_MAX)
+    lesson.without_mark(line)
+    lesson.command_without_mark(line)
     lesson.shown_name(text)
 
 
@@ -242,12 +246,18 @@ def _glob(pattern: str) -> None:
 
 
 def _routed(given: Any) -> None:
-    schema, packet = (given.get("schema"), given.get("packet")) if isinstance(given, dict) else (given, {})
+    told = given if isinstance(given, dict) else {"schema": given, "packet": {}}
+    schema: Any = told.get("schema")
+    packet: Any = told.get("packet")
     router = Coherence(schema)
     routed = router.route(packet)
     values_in(routed.folder)
     assert ".." not in routed.folder.split("/"), "a route stays below its root"
-    intent = {key: value for key, value in packet.items() if isinstance(key, str) and key.isidentifier()} if isinstance(packet, dict) else {}
+    intent = (
+        {key: value for key, value in packet.items() if isinstance(key, str) and key.isidentifier()}
+        if isinstance(packet, dict)
+        else {}
+    )
     router.receive(**intent)
 
 
@@ -268,25 +278,30 @@ def _cursor(text: str) -> None:
 def _place(text: str) -> None:
     intake.record_id(text)
     shown = place.without_password(text)
-    assert "hunter2hunter2" not in shown or not place.is_url(text) or "hunter2hunter2" not in text.partition("@")[0], "a password is shown"
+    if text.startswith("postgresql://anna:hunter2hunter2@"):
+        assert "hunter2hunter2" not in shown, "a password is shown"
     place.find(text, Path("/nowhere"))
 
 
-_QUERIED: Final = [operation.takes for operation in OPERATIONS.values()]
-
-
 def _query(given: str) -> None:
-    takes = _QUERIED[len(given) % len(_QUERIED)]
-    _stays(takes, from_query(takes, {}, given.encode("utf-8", "surrogatepass")))
+    """The first word is the operation's name."""
+    name, _, query = given.partition("?")
+    operation = OPERATIONS.get(name) or OPERATIONS["recall"]
+    from_query(operation.takes, {}, query.encode("utf-8", "surrogatepass"))
 
 
 def _body(data: bytes) -> None:
-    takes = _QUERIED[len(data) % len(_QUERIED)]
-    from_body(takes, {}, data)
+    name, _, body = data.partition(b"\n")
+    operation = OPERATIONS.get(name.decode(errors="replace")) or OPERATIONS["recall"]
+    from_body(operation.takes, {}, body)
 
 
-def _stays(takes: type[Arguments], said: Arguments) -> None:
-    assert takes.model_validate(said.model_dump()) == said, "arguments are read back as what they are"
+def examples() -> dict[str, dict[str, Any]]:
+    """For every operation, arguments that it takes."""
+    return {
+        name: {key: field.examples[0] for key, field in operation.takes.model_fields.items() if field.examples}
+        for name, operation in OPERATIONS.items()
+    }
 
 
 @contextmanager
@@ -303,12 +318,15 @@ def _settings(folder: Path) -> Iterator[Run]:
 
 @contextmanager
 def _settings_of_others(folder: Path) -> Iterator[Run]:
-    file = folder / "settings.json"
+    file = folder / "inner" / "settings.json"
 
     def run(data: bytes) -> None:
+        file.parent.mkdir(exist_ok=True)  # goes with the file where nothing is left in it
         file.write_bytes(data)
         settings, text = json_settings.read(file, 1_000_000)
-        assert json.loads(json_settings.rendered(settings, text).removeprefix("\ufeff")) == settings, "settings stay what they are"
+        assert json.loads(json_settings.rendered(settings, text).removeprefix("\ufeff")) == settings, (
+            "settings stay what they are"
+        )
         claude_code.install(file, "hardwon hooks run claude-code")
         claude_code.status(file, folder)
         claude_code.remove(file)
@@ -330,7 +348,9 @@ def _git_hooks(folder: Path) -> Iterator[Run]:
         file.write_bytes(data)
         git_hooks.install(file.parent)
         git_hooks.remove(file.parent)
-        assert data.startswith(b"#!/bin/sh\n# Installed by hardwon") or file.read_bytes() == data, "a hook of somebody's comes back"
+        assert data.startswith(b"#!/bin/sh\n# Installed by hardwon") or file.read_bytes() == data, (
+            "a hook of somebody's comes back"
+        )
 
     yield run
 
@@ -376,6 +396,16 @@ def _llm_address(text: str) -> None:
     ChatModel.from_environment({"API_BASE_URL": text, "LLM_MODEL": text, "GROQ_API_KEY": text[:80]})
 
 
+def _server_name(text: str) -> None:
+    rest_settings.Settings("127.0.0.1", 80, "default", Path("/nowhere"), allow_hosts=(text,))
+    rest_settings.Settings("127.0.0.1", 80, "default", Path("/nowhere"), allow_origins=(text,))
+
+
+@contextmanager
+def _traceback(folder: Path) -> Iterator[Run]:
+    yield lambda text: pytest_plugin._files("tests/test_a.py::test_b", text, folder, folder)
+
+
 @contextmanager
 def _store_kind(folder: Path) -> Iterator[Run]:
     def run(data: bytes) -> None:
@@ -393,23 +423,51 @@ def _schemas() -> list[Any]:
             "learning": {"insight_type": {"r/[a-z]+/": None, "r/(a|b)*c/": "x={y}"}},
         }
     }
-    packets = [{"outcome": "success", "altitude": 150}, {"outcome": "learning", "insight_type": "abc", "y": 1}, {"outcome": 3.5}]
+    packets = [
+        {"outcome": "success", "altitude": 150},
+        {"outcome": "learning", "insight_type": "abc", "y": 1},
+        {"outcome": 3.5},
+    ]
     return [{"schema": schema, "packet": packet} for packet in packets] + [{"schema": None, "packet": {"outcome": "failure"}}]
 
 
 def _bodies() -> list[bytes]:
-    told = [field.examples[0] for takes in _QUERIED for field in takes.model_fields.values() if field.examples]
-    return [*(json.dumps({"query": value, "k": 5, "limit": 3}).encode() for value in told[:30]), *records()[:10]]
+    return [f"{name}\n{json.dumps(said)}".encode() for name, said in examples().items()]
 
 
 TARGETS: Final = (
     Target("record", ("hardwon.model", "hardwon.fields"), "json", records, by(_record)),
     Target("Python data set", ("hardwon.datasets.literal",), "text", data_sets, by(_literal)),
-    Target("data set", ("hardwon.datasets.reading", "hardwon.datasets.checks", "hardwon.datasets.realism"), "text", data_sets, _data_set),
-    Target("tree file", ("hardwon.store.tree_format",), "json", records, by(_tree_file), (HardwonError, tree_format.UnreadableError)),
-    Target("training memory", ("hardwon.doors.episode_file", "hardwon.doors.episode_dict"), "json", lambda: training_memories(), by(_training_memory)),
+    Target(
+        "data set",
+        ("hardwon.datasets.reading", "hardwon.datasets.checks", "hardwon.datasets.realism"),
+        "text",
+        data_sets,
+        _data_set,
+    ),
+    Target(
+        "tree file",
+        ("hardwon.store.tree_format",),
+        "json",
+        records,
+        by(_tree_file),
+        (HardwonError, tree_format.UnreadableError),
+    ),
+    Target(
+        "training memory",
+        ("hardwon.doors.episode_file", "hardwon.doors.episode_dict"),
+        "json",
+        lambda: training_memories(),
+        by(_training_memory),
+    ),
     Target("training episode", ("hardwon.doors.episode_input",), "value", lambda: training_episodes(), by(_training_episode)),
-    Target("failure report", ("hardwon.learn.failures", "hardwon.learn.failure_reports", "hardwon.attempts"), "text", reports, by(_failure)),
+    Target(
+        "failure report",
+        ("hardwon.learn.failures", "hardwon.learn.failure_reports", "hardwon.attempts"),
+        "text",
+        reports,
+        by(_failure),
+    ),
     Target("issue signature", ("hardwon.learn.signatures",), "value", issues, by(_signature)),
     Target("shell line", ("hardwon.learn.shell_lines", "hardwon.govern.provenance"), "text", lines_of_shell, by(_shell_line)),
     Target(
@@ -427,15 +485,27 @@ TARGETS: Final = (
     Target("search terms", ("hardwon.recall.terms",), "text", texts, by(_searched)),
     Target("tokens", ("hardwon.recall.tokens",), "text", texts, by(_counted)),
     Target("fence", ("hardwon.recall.fence", "hardwon.recall.lesson"), "text", texts, by(_fenced)),
-    Target("glob", ("hardwon.recall.globs",), "text", lambda: ["outcome=*/**/*.json", "**", "a/[!b-d]?/x*.json", "[]]*", ".*/?"], by(_glob)),
+    Target(
+        "glob",
+        ("hardwon.recall.globs",),
+        "text",
+        lambda: ["outcome=*/**/*.json", "**", "a/[!b-d]?/x*.json", "[]]*", ".*/?"],
+        by(_glob),
+    ),
     Target("routing", ("hardwon.routing",), "value", _schemas, by(_routed)),
     Target("routing by paths", (), "value", lambda: [["a/outcome=x/b=2/c.json", "a/outcome=y/d.json"], ["x=1"]], by(_derived)),
     Target("time", (), "value", lambda: ["2026-03-02T09:00:00Z", 1_772_441_600, 1.5e9, "2026-03-02", "20260302T09"], by(_time)),
     Target("cursor", ("hardwon.intake",), "text", lambda: cursors(), by(_cursor)),
     Target("place", ("hardwon.store.place",), "text", lambda: addresses(), by(_place)),
     Target("REST query", ("hardwon.serve.rest_input", "hardwon.serve.arguments"), "text", lambda: queries(), by(_query)),
-    Target("REST body", ("hardwon.serve.shapes",), "json", _bodies, by(_body)),
-    Target("settings file", ("hardwon.serve.settings",), "text", lambda: ['project = "a"\nauthor = "b"\n', 'memory = "x/y.db"\n'], _settings),
+    Target("REST body", ("hardwon.serve.shapes",), "bytes", _bodies, by(_body)),
+    Target(
+        "settings file",
+        ("hardwon.serve.settings",),
+        "text",
+        lambda: ['project = "a"\nauthor = "b"\n', 'memory = "x/y.db"\n'],
+        _settings,
+    ),
     Target(
         "settings of others",
         ("hardwon.outside.json_settings", "hardwon.outside.claude_code", "hardwon.serve.mcp_clients"),
@@ -443,14 +513,55 @@ TARGETS: Final = (
         lambda: settings_of_others(),
         _settings_of_others,
     ),
-    Target("git hooks", ("hardwon.outside.git_hooks",), "bytes", lambda: [b"#!/bin/sh\necho mine\n", git_hooks.script("post-commit").encode()], _git_hooks),
+    Target(
+        "git hooks",
+        ("hardwon.outside.git_hooks",),
+        "bytes",
+        lambda: [b"#!/bin/sh\necho mine\n", git_hooks.script("post-commit").encode()],
+        _git_hooks,
+    ),
     Target("git folder", ("hardwon.outside.git",), "bytes", lambda: git_folders(), _git_folder),
-    Target("git answer", ("hardwon.outside.checkout",), "bytes", lambda: [b"R100\0a.py\0b.py\0A\0c.py\0", b"H src/a.py\0? b c.py\0"], by(_git_answer)),
-    Target("test name", ("hardwon.govern.feedback",), "text", lambda: ["tests/test_a.py::TestB::test_c[1-x]", "tests/a.py::t"], by(_test_name)),
+    Target(
+        "git answer",
+        ("hardwon.outside.checkout",),
+        "bytes",
+        lambda: [b"R100\0a.py\0b.py\0A\0c.py\0", b"H src/a.py\0? b c.py\0"],
+        by(_git_answer),
+    ),
+    Target(
+        "test name",
+        ("hardwon.govern.feedback",),
+        "text",
+        lambda: ["tests/test_a.py::TestB::test_c[1-x]", "tests/a.py::t"],
+        by(_test_name),
+    ),
     Target("Claude Code event", (), "json", lambda: hook_events(), by(_hook_event)),
-    Target("packed body", ("hardwon.store.packing",), "text", lambda: [packing.pack(each.decode()) for each in records()[:8]], by(_unpacked), (ValueError,)),
-    Target("mounts", ("hardwon.store.files",), "text", lambda: mounts(), by(lambda text: files.file_system_of(Path("/a/b"), text))),
-    Target("store kind", ("hardwon.doors.adoption",), "bytes", lambda: [*records()[:5], *(text.encode() for text in data_sets())], _store_kind),
+    Target(
+        "packed body",
+        ("hardwon.store.packing",),
+        "text",
+        lambda: [packing.pack(each.decode()) for each in records()[:8]],
+        by(_unpacked),
+        (ValueError,),
+    ),
+    Target(
+        "mounts", ("hardwon.store.files",), "text", lambda: mounts(), by(lambda text: files.file_system_of(Path("/a/b"), text))
+    ),
+    Target(
+        "server's name",
+        ("hardwon.serve.rest_settings",),
+        "text",
+        lambda: ["tools.example.org:8080", "[::1]:80", "https://tools.example.org"],
+        by(_server_name),
+    ),
+    Target("traceback of pytest", ("hardwon.serve.pytest_plugin",), "text", reports, _traceback),
+    Target(
+        "store kind",
+        ("hardwon.doors.adoption",),
+        "bytes",
+        lambda: [*records()[:5], *(text.encode() for text in data_sets())],
+        _store_kind,
+    ),
 )
 
 
@@ -480,7 +591,7 @@ def llm_replies() -> list[str]:
 
 def addresses() -> list[str]:
     return [
-        "postgresql://anna:hunter2hunter2@127.0.0.1:5432/brain?sslmode=require&password=hunter2hunter2",
+        "postgresql://anna:hunter2hunter2@127.0.0.1:5432/brain?sslmode=require&password=another-secret-1",
         "https://api.example.org:8443/v1",
         "http://localhost:11434/v1/",
         "http://[::1]:80/v1",
@@ -493,11 +604,13 @@ def addresses() -> list[str]:
 def cursors() -> list[str]:
     from hardwon.store.contract import Cursor
 
-    return [intake.written_cursor(Cursor(at_us, "0190a5c8-7e2b-7000-8000-000000000001")) for at_us in (0, 1_772_441_600_000_000)]
+    return [
+        intake.written_cursor(Cursor(at_us, "0190a5c8-7e2b-7000-8000-000000000001")) for at_us in (0, 1_772_441_600_000_000)
+    ]
 
 
 def queries() -> list[str]:
-    return ["query=login%20fails&k=5", "limit=10&outcome=failure&since=2026-01-01T00%3A00%3A00Z", "author=anna&status=verified&path=src%2F*"]
+    return [f"{name}?{urlencode(said)}" for name, said in examples().items()]
 
 
 def settings_of_others() -> list[bytes]:
@@ -511,11 +624,19 @@ def settings_of_others() -> list[bytes]:
 
 def git_folders() -> list[bytes]:
     commit = b"0123456789abcdef0123456789abcdef01234567"
-    return [commit, b"ref: refs/heads/main\n\n# pack-refs with: peeled\n" + commit + b" refs/heads/main\n^" + commit, b"ref: refs/heads/a/b"]
+    return [
+        commit,
+        b"ref: refs/heads/main\n\n# pack-refs with: peeled\n" + commit + b" refs/heads/main\n^" + commit,
+        b"ref: refs/heads/a/b",
+    ]
 
 
 def hook_events() -> list[bytes]:
-    bash = {"tool_name": "Bash", "tool_input": {"command": "pytest -q"}, "tool_response": {"stdout": "1 failed", "stderr": "", "exit_code": 1}}
+    bash = {
+        "tool_name": "Bash",
+        "tool_input": {"command": "pytest -q"},
+        "tool_response": {"stdout": "1 failed", "stderr": "", "exit_code": 1},
+    }
     events = [
         {"hook_event_name": "SessionStart", "cwd": "/nowhere", "source": "startup"},
         {"hook_event_name": "UserPromptSubmit", "prompt": "fix the login"},
@@ -527,7 +648,6 @@ def hook_events() -> list[bytes]:
 
 
 def mounts() -> list[str]:
-    return ["22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n36 35 98:0 /m /a\\040b rw,noatime master:1 - nfs4 h:/x rw\n"]
-
-
-REFUSED: Final = (HardwonError, InvalidInputError)
+    return [
+        "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n36 35 98:0 /m /a\\040b rw,noatime master:1 - nfs4 h:/x rw\n"
+    ]

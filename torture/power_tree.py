@@ -38,6 +38,12 @@ class OfTree(OfRecords):
             "sync": (lambda: self.memory.sync(), False),
         }
 
+    def _some_id(self) -> str | None:
+        """None that is archived: whoever vouches for such a one has it back, with a file when the memory is next opened."""
+        told = {name: json.loads(line) for name, line in records_in(self.memory, self.outside).items()}
+        live = [name for name, record in told.items() if record["metadata"]["validation"]["status"] != "archived"]
+        return self.rng.choice(sorted(live)).removeprefix("record ") if live else None
+
     def _remember_many(self) -> None:
         words = self.rng.choices((8, 400), k=self.rng.randint(2, 6))
         self.memory.keep_many([Experience(content=self.text(count), **self.rng.choice(PLACES)) for count in words])

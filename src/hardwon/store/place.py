@@ -17,7 +17,8 @@ _ALLOWED: Final = "a folder, a file whose name ends in .db, postgresql://user@ho
 _URL: Final = re.compile(r"postgres(?:ql)?://")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
-_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*)(?::[0-9]*)?(?:/.*)?")
+_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]=&]*)(?::[0-9]*)?(?:/[^=&]*)?")
+"""With the path behind it. An option in there, such as a password, is one whose question mark was forgotten."""
 _UNCLEAR: Final = "…"
 COPIES: Final = (
     "pg_dump copies it whole, and pg_restore puts it back; hardwon --memory copy.db merge URL copies a project of it into a "

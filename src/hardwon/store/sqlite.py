@@ -19,7 +19,7 @@ from typing import Any, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, NearlyFullWarning
+from hardwon.errors import BusyError, DamagedError, NearlyFullWarning
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
 from hardwon.store import files, phrases, presence, tallies, vectors
@@ -225,7 +225,7 @@ class SqliteStore(SqlStore):
                 kept, (terms, helped, hindered, *names, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
                 tags, files, keys = (tuple(json.loads(listed)) for listed in names)
                 full = Row._make((*kept, terms or "", tags, files, keys, helped, hindered, (), None))
-                yield full, [Event.model_validate(event) for event in json.loads(events)]
+                yield full, [Event.model_validate(event) for event in _listed(full.id, events)]
 
     def events(self, project: str) -> Generator[Event]:
         with self._consistent() as connection:
@@ -363,6 +363,14 @@ class SqliteStore(SqlStore):
             self._pool.close()
             if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
                 os.close(descriptor)
+
+
+def _listed(record_id: str, events: str) -> list[Any]:
+    try:
+        listed: list[Any] = json.loads(events)
+    except ValueError as error:  # a number of thousands of digits, say, which is JSON to SQLite
+        raise DamagedError(f"an event of record {record_id} is not what was written ({error}): restore a backup") from None
+    return listed
 
 
 class _WriteTransaction:
