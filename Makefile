@@ -56,6 +56,8 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs (about ha
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
 	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
 	    tests/test_postgres_many.py tests/test_postgres_crash.py
+	$(BIN)/python torture/power_loss.py --states 50000
+	$(BIN)/python torture/fuzz.py --runs 5000
 
 lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

@@ -412,6 +412,25 @@ def test_a_power_cut_before_a_file_was_synced(tmp_path: Path, monkeypatch: pytes
         check(engine)
 
 
+@pytest.mark.parametrize("left", [b"", b'{\n  "timestamp"', b"\0" * 30])
+def test_a_power_cut_brings_back_a_part_of_a_file_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: bytes
+) -> None:
+    root = tmp_path / "brain"
+    engine = MemoryEngine(root)
+    path = Path(engine.remember("of no use any more", **FAILURE))
+    engine.memory.archive(next(engine.memory.browse()).id, "of no use")
+    assert not path.exists()
+    engine.memory._mirror = None  # nothing was synced
+    engine.close()
+    path.write_bytes(left)
+    monkeypatch.setattr("hardwon.store.files.boot_id", lambda: "another start of the machine")
+    with MemoryEngine(root) as engine:
+        assert not path.exists()
+        assert contents(engine) == []
+        check(engine)
+
+
 def test_killed_between_database_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "brain"
     engine = MemoryEngine(root)
