@@ -122,6 +122,8 @@ def mutated_json(data: bytes, others: Sequence[bytes], rng: random.Random) -> by
     if rng.random() < 0.2:
         text = _with_raw(text, rng)
     found = text.encode("utf-8", "surrogatepass")
+    if len(found) > TEXT_CHARS_MAX:
+        return data
     return mutated_bytes(found, others, rng) if rng.random() < 0.15 else found
 
 
@@ -154,9 +156,10 @@ def mutated_value(value: Any, others: Sequence[Any], rng: random.Random) -> Any:
 
 
 def _copied(value: Any) -> Any:
-    """Nothing of what is too deep to be copied."""
+    """Nothing of what is too deep to be copied, or has grown too large."""
     try:
-        return json.loads(json.dumps(value))
+        text = json.dumps(value)
+        return json.loads(text) if len(text) <= TEXT_CHARS_MAX else None
     except RecursionError:
         return None
 
