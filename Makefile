@@ -63,6 +63,8 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a mi
 	    tests/test_postgres_many.py tests/test_postgres_crash.py
 	$(BIN)/python torture/crowd.py --steps 1000000 $(if $(SEED),--seed $(SEED))
 	$(BIN)/python torture/crowd.py --steps 20000 --postgres $(if $(SEED),--seed $(SEED))
+	$(BIN)/python torture/power_loss.py --states 50000
+	$(BIN)/python torture/fuzz.py --runs 5000
 
 lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

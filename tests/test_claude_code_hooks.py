@@ -603,7 +603,7 @@ def test_links_and_what_is_no_file(project: Path, tmp_path: Path) -> None:
     file.unlink()
     (project / ".claude").rmdir()
     (project / ".claude").write_text("a file")
-    assert "settings.json" in hooks("install", "claude-code", code=1)
+    assert ".claude is not a folder" in hooks("install", "claude-code", code=1)
 
 
 @pytest.mark.parametrize("text", ["\ufeff{}", '{\r\n\t"a": 1\r\n}\r\n', '{"a": "\\ud800"}', "", "\n", '{"a": 1, "b": 2}\n'])

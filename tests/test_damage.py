@@ -52,6 +52,36 @@ def test_a_truncated_file_is_refused_and_untouched(sound: Path, size: int) -> No
     assert sound.read_bytes() == cut
 
 
+def test_a_page_that_is_cut_off_and_whole_in_the_log_is_no_damage(tmp_path: Path) -> None:
+    """So it is where the power goes while the log is folded in."""
+    with Memory(tmp_path / "memory.db") as memory:
+        memory.remember("known before", "success", "conversation")
+        (tmp_path / "after").mkdir()
+        with closing(apsw.Connection(str(tmp_path / "memory.db"))) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        memory.remember("in the log " * 2000, "success", "conversation")
+        for name in ("memory.db", "memory.db-wal"):
+            (tmp_path / "after" / name).write_bytes((tmp_path / name).read_bytes())
+        truth = [record.to_json() for record in memory.browse()]
+    torn = tmp_path / "after" / "memory.db"
+    with torn.open("ab") as file:
+        file.write(b"\r" + bytes(511))
+    assert all_of(torn) == truth
+    assert torn.stat().st_size % 4096 == 0
+
+
+def test_a_page_that_is_cut_off_and_not_in_the_log_is_damage(sound: Path) -> None:
+    with Memory(sound) as memory:
+        memory.remember("in the log", "success", "conversation")
+        log, whole = sound.with_name("memory.db-wal").read_bytes(), sound.read_bytes()
+    (sound.parent / "after").mkdir()
+    torn = sound.parent / "after" / "memory.db"
+    torn.write_bytes(whole[: len(whole) // 2 + 512])
+    torn.with_name("memory.db-wal").write_bytes(log)
+    with pytest.raises(DamagedError, match=r"memory\.db is damaged"):
+        Memory(torn)
+
+
 def test_bit_flips_are_refused_or_harmless_and_never_believed(sound: Path) -> None:
     whole, truth = sound.read_bytes(), all_of(sound)
     rng = random.Random(11)

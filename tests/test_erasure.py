@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -38,6 +40,33 @@ def test_forgotten_text_is_gone_from_every_file(tmp_path: Path) -> None:
     for record_id, mark in marks.items():
         assert (mark.lower().encode() in left) is (record_id not in doomed)
         assert (mark[4:].lower().encode() in left) is (record_id not in doomed)
+
+
+def test_that_the_log_is_empty_is_on_disk_before_anything_is_called_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut a log that was emptied may be as it was, unless it was synced since."""
+    with Memory(tmp_path / "brain") as memory:
+        record = memory.remember("nobody shall know", "success", "conversation")
+        log = tmp_path / "brain" / "memory.db-wal"
+        synced: list[tuple[int, int]] = []
+        real = os.fsync
+
+        def fsync(handle: int) -> None:
+            real(handle)
+            synced.append((os.fstat(handle).st_ino, os.fstat(handle).st_size))
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        assert memory.forget(record.id).erased
+        assert (log.stat().st_ino, 0) in synced
+
+        def no_disk(_: int) -> None:
+            raise OSError(errno.EIO, "the disk does not answer")
+
+        other = memory.remember("nor this", "success", "conversation")
+        monkeypatch.setattr(os, "fsync", no_disk)
+        assert memory.forget(other.id).pending
+        monkeypatch.setattr(os, "fsync", real)
 
 
 def test_a_reader_makes_it_pending_and_the_bytes_go_when_it_has_finished(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_hook_that_is_there_keeps_running_and_gets_its_name_back(project: Proj
     assert "replaced by hand" in (folder / "post-commit").read_text(), "not ours to remove"
 
 
-@pytest.mark.parametrize("fails", ["fsync", "replace", "chmod"])
+@pytest.mark.parametrize("fails", ["fsync", "replace", "fchmod"])
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_hook_that_cannot_be_written_leaves_the_users_where_it_is(
     project: Project, monkeypatch: pytest.MonkeyPatch, fails: str, linked: bool
@@ -131,7 +131,7 @@ def test_a_hook_that_cannot_be_written_leaves_the_users_where_it_is(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(os if fails == "fsync" else Path, fails, full)
+        patched.setattr(Path if fails == "replace" else os, fails, full)
         with pytest.raises(PlaceError, match="No space left"):
             git_hooks.install(folder)
     assert sorted(folder.iterdir()) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -33,6 +34,24 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def _without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
+
+
+# --- folders ----------------------------------------------------------------------------------------------------------
+
+
+def test_folders_that_are_made_for_a_memory_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder whose own name was not synced is gone after a power cut, with everything that was synced in it."""
+    synced: set[int] = set()
+    real = os.fsync
+
+    def fsync(handle: int) -> None:
+        synced.add(os.fstat(handle).st_ino)
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    Memory(tmp_path / "one" / "two" / "three").close()
+    made = [tmp_path, tmp_path / "one", tmp_path / "one" / "two", tmp_path / "one" / "two" / "three"]
+    assert {folder.stat().st_ino for folder in made} <= synced
 
 
 # --- urls -------------------------------------------------------------------------------------------------------------

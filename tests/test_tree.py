@@ -392,12 +392,18 @@ def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
         check(engine)
 
 
-@pytest.mark.parametrize("damage", ["missing", "empty", "half", "zeros"])
+@pytest.mark.parametrize("damage", ["missing", "empty", "half", "zeros", "end", "sectors"])
 def test_a_power_cut_before_a_file_was_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     root = tmp_path / "brain"
     path, whole = unsettled(root)
     path.unlink()
-    left = {"empty": b"", "half": whole[:40], "zeros": b"\0" * len(whole)}
+    left = {
+        "empty": b"",
+        "half": whole[:40],
+        "zeros": b"\0" * len(whole),
+        "end": b"\0" * 40 + whole[40:],
+        "sectors": whole[:20] + b"\0" * 20 + whole[40:60],
+    }
     if damage != "missing":
         path.write_bytes(left[damage])
     monkeypatch.setattr("hardwon.store.files.boot_id", lambda: "another start of the machine")
@@ -405,6 +411,25 @@ def test_a_power_cut_before_a_file_was_synced(tmp_path: Path, monkeypatch: pytes
         assert contents(engine) == ["Acknowledged"]
         assert path.read_bytes() == whole
         assert len(list(engine.memory.browse())) == 1
+        check(engine)
+
+
+@pytest.mark.parametrize("left", [b"", b'{\n  "timestamp"', b"\0" * 30])
+def test_a_power_cut_brings_back_a_part_of_a_file_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: bytes
+) -> None:
+    root = tmp_path / "brain"
+    engine = MemoryEngine(root)
+    path = Path(engine.remember("of no use any more", **FAILURE))
+    engine.memory.archive(next(engine.memory.browse()).id, "of no use")
+    assert not path.exists()
+    engine.memory._mirror = None  # nothing was synced
+    engine.close()
+    path.write_bytes(left)
+    monkeypatch.setattr("hardwon.store.files.boot_id", lambda: "another start of the machine")
+    with MemoryEngine(root) as engine:
+        assert not path.exists()
+        assert contents(engine) == []
         check(engine)
 
 

@@ -6,7 +6,6 @@ command: it is a fact, which counts neither for it nor against it.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import signal
@@ -54,7 +53,7 @@ def typed_line(line: str, folder: Path | None = None) -> str:
     root = repository_root(folder) if folder else None
     if folder and root and folder != root:
         line = f"cd {shlex.quote(folder.relative_to(root).as_posix())} && {line}"
-    line = os.fsencode(line).decode(errors="replace").replace("\0", "")
+    line = line.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")  # no half characters
     return redact(line)[0][: limits.RUN_COMMAND_CHARS_MAX]  # in this order: half a secret would not be recognised
 
 

@@ -9,7 +9,8 @@ DEFAULT_PROJECT: Final = "default"
 _URL: Final = re.compile(r"postgres(?:ql)?://")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")
-_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]]*)(?::[0-9]*)?(?:/.*)?")
+_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]*\]|[^:/\[\]=&]*)(?::[0-9]*)?(?:/[^=&]*)?")
+"""With the path behind it. An option in there, such as a password, is one whose question mark was forgotten."""
 UNCLEAR: Final = "…"
 """Stands for an address that cannot be told apart from its password."""
 

@@ -277,14 +277,15 @@ class Mirror:
         if settle:
             self.settle()
 
-    def _work_off(self, due: Sequence[tuple[str, File, Stored | None]]) -> int:
-        """Removes and writes what is due; how much of it was done."""
+    def _work_off(self, due: Sequence[tuple[str, File, Stored | None]], *, restarted: bool = False) -> int:
+        """Removes and writes what is due; how much of it was done. `restarted`: the machine was, since some of it was done."""
         gone, written, moved = list[File](), list[Written](), list[tuple[File, str, str, Seen, bytes]]()
         refused: dict[str, str] = {}
         for folder, file, stored in due:
             try:
                 if file.state == GOING:
-                    if not self._files.remove(folder, file.name, file.digest):
+                    gone_again = restarted and self._remove_torn(folder, file)
+                    if not gone_again and not self._files.remove(folder, file.name, file.digest):
                         _log.warning("%s/%s/%s says something else by now and is left alone", self.root, folder, file.name)
                     gone.append(file)
                 elif stored:
@@ -321,7 +322,7 @@ class Mirror:
         else:
             if found == data or self._is_the_same(found, folder, file.name, seen, record):
                 return file.name, found, seen
-            if data.startswith(found) or not found.strip(b"\0"):
+            if _is_part_of(found, data):
                 return file.name, data, self._files.replace(folder, file.name, data)
         for number in count(2):
             name = file.name.replace(".json", f"_{number}.json")
@@ -348,7 +349,7 @@ class Mirror:
         while True:
             with self._reading() as index:
                 due = index.due(limits.TREE_UNSYNCED_MAX, written_too=again) if index.anything_due() else []
-            done = self._work_off(due if not again else self._torn(due))
+            done = self._work_off(self._torn(due), restarted=True) if again else self._work_off(due)
             if again:
                 self.settle()
             if len(due) < limits.TREE_UNSYNCED_MAX or not done:
@@ -366,6 +367,15 @@ class Mirror:
         """Of files that may not have reached the disk, those that did not: missing, or not readable. The others are settled,
         or edits, which the sweep finds."""
         return [each for each in due if each[1].state == GOING or not self._readable(each[0], each[1].name)]
+
+    def _remove_torn(self, folder: str, file: File) -> bool:
+        """Takes away what a power cut brought back of a file that was removed before it had ever reached the disk whole."""
+        try:
+            data, _ = self._files.read(folder, file.name)
+        except (OSError, ValueError):
+            return False
+        torn = len(data) <= file.size and not self._readable(folder, file.name)
+        return torn and self._files.remove(folder, file.name, digest_of_file(data))
 
     def _readable(self, folder: str, name: str) -> bool:
         try:
@@ -843,6 +853,12 @@ class Mirror:
 
     def _reading(self) -> AbstractContextManager[TreeIndex]:
         return self._store.tree(self._project)
+
+
+def _is_part_of(found: bytes, data: bytes) -> bool:
+    """Whether a file is what a power cut left of this: its beginning, or any of its sectors with zeros in place of the others.
+    No JSON has a zero in it."""
+    return len(found) <= len(data) and all(is_ in (0, was) for is_, was in zip(found, data, strict=False))
 
 
 def _was_there(file: File | Match) -> bool:

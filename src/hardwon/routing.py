@@ -600,13 +600,23 @@ class Coherence:
         the files' names are passed over. Where different keys follow the same folder, the one with the most paths is asked
         for first, and the others where a packet does not have it. Values that were ranges are ranges again."""
         top = _Branching()
-        for path in paths:
+        for path in _checked_paths(paths):
             here = top
-            for key, value in _pairs(os.fspath(path)):
+            for key, value in _pairs(path):
                 here = here.keys.setdefault(key, {}).setdefault(value, _Branching())
                 here.paths += 1
             here.ends = here is not top  # a file that no key says anything of, such as one in the intake, teaches nothing
         return _derived(top, frozenset(), 0) or {}
+
+
+def _checked_paths(paths: object) -> Iterator[str]:
+    if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
+        raise InvalidInputError.one("paths", paths, "a list of paths")
+    for path in paths:
+        text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+        if not isinstance(text, str):
+            raise InvalidInputError.one("paths", path, "paths as text")
+        yield text
 
 
 def _checked_root(root: object) -> str:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 _HEREDOC: Final = re.compile(r"(?<!<)<<-?(?!<)\s*(['\"]?)(\w+)\1")
 _QUOTED: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
-_REDIRECTED: Final = re.compile(r"\d*(?:&>>?|>>|[<>]&|>\||<<<?-?|[<>])\s*[^\s;|&<>]*")
+_REDIRECTED: Final = re.compile(r"(?<!\d)\d*(?:&>>?|>>|[<>]&|>\||<<<?-?|[<>])\s*[^\s;|&<>]*")
 _OPERATOR: Final = re.compile(r"(&&|\|\||\|&|[;|&\n])")
 _SUBSTITUTES: Final = re.compile(r"`|\$\(|[<>]\(")
 _ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")

@@ -100,8 +100,10 @@ def remove(path: Path) -> bool:
         return True
     try:
         path.unlink()
+        files.sync(path.parent)
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
+            files.sync(path.parent.parent)
     except OSError as error:
         raise files.disk_error(error, path) from error
     return True

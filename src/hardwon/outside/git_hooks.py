@@ -20,12 +20,14 @@ from typing import Final, Literal
 
 from hardwon.errors import PlaceError
 from hardwon.outside.git import git
+from hardwon.store import files
 
 HOOKS: Final = ("post-commit",)
 SAVED: Final = ".before-hardwon"
 _MARK: Final = "# Installed by hardwon; `hardwon hooks remove` takes it away."
 _SEAL: Final = "# Lines of your own belong into another file; the rest of this one has the SHA-256 "
 _EXECUTABLE: Final = 0o755
+_FOLDER_MODE: Final = 0o777  # of which the umask takes its part
 _SHARED_SCOPES: Final = ("global", "system")
 
 State = Literal["installed", "absent", "other"]
@@ -66,7 +68,7 @@ def status(folder: Path) -> list[Hook]:
 def install(folder: Path, command: Sequence[str] = ()) -> list[Hook]:
     """Puts our hooks there; doing it again changes nothing. `command` are options that `hardwon` is called with."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        files.make_folder(folder, _FOLDER_MODE)
         for hook in status(folder):
             _refuse_edited(hook)
             saved = _saved(hook.path)
@@ -90,6 +92,8 @@ def remove(folder: Path) -> list[Hook]:
                 hook.path.unlink()
             elif hook.state == "absent" and hook.chained:  # somebody removed ours by hand
                 saved.rename(hook.path)
+        if folder.is_dir():
+            files.sync(folder)
     except OSError as error:
         raise PlaceError(f"cannot remove a hook from {folder}: {error.strerror or error}") from error
     return status(folder)
@@ -162,10 +166,11 @@ def _put(hook: Hook, text: str) -> None:
         with temporary.open("wb") as file:
             file.write(text.encode(errors="surrogateescape"))
             file.flush()
+            os.fchmod(file.fileno(), _EXECUTABLE)
             os.fsync(file.fileno())
-        temporary.chmod(_EXECUTABLE)
         if saved:
             _copy(hook.path, saved)
+            files.sync(hook.path.parent)  # or a power cut might leave ours without theirs
         temporary.replace(hook.path)
     except BaseException:
         if saved:
@@ -173,6 +178,7 @@ def _put(hook: Hook, text: str) -> None:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+    files.sync(hook.path.parent)
 
 
 def _copy(path: Path, to: Path) -> None:

@@ -17,7 +17,8 @@ from hardwon.errors import PlaceError
 from hardwon.store import files
 
 NEW_FILE_MODE: Final = 0o666
-"""Of a file that was not there; the umask takes its part from it."""
+NEW_FOLDER_MODE: Final = 0o777
+"""Of what was not there; the umask takes its part from it."""
 
 _INDENTED: Final = re.compile(r'\n([ \t]+)"')
 _BOM: Final = "\ufeff"
@@ -70,7 +71,7 @@ def _finite(text: str) -> float:
 def write(path: Path, settings: Settings, text: str, new_file_mode: int = NEW_FILE_MODE) -> None:
     """All of it or nothing. `text` is what was there: its mode and its manner stay."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        files.make_folder(path.parent, NEW_FOLDER_MODE)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else new_file_mode & ~_umask()
     except OSError as error:
         raise files.disk_error(error, path) from error

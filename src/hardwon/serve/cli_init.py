@@ -51,7 +51,7 @@ def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
     folder = None if named.memory else Path(_FOLDER)
     new_folder = folder is not None and not folder.is_dir()
     if folder and new_folder:
-        folder.mkdir(mode=0o700)
+        files.make_folder(folder)
     try:
         created = not Memory.exists(named.memory)
         with Memory(named.memory, named.project) as memory:

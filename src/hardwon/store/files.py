@@ -26,14 +26,18 @@ NETWORK_FILE_SYSTEMS: Final = frozenset(
 )
 
 
-def make_folder(folder: Path) -> None:
-    """Makes the folder and its missing parents, each readable by its owner alone. Folders that exist stay as they are."""
+def make_folder(folder: Path, mode: int = FOLDER_MODE) -> None:
+    """Makes the folder and its missing parents, each readable by its owner alone where nothing else is said. Folders that exist
+    stay as they are.
+
+    What is made is on disk when this returns: a power cut that took the folder would take along whatever was synced in it."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         with suppress(FileExistsError):
-            path.mkdir(mode=FOLDER_MODE)
+            path.mkdir(mode=mode)
+            sync(path.parent)
     if not folder.is_dir():
-        raise PlaceError(f"{folder} is not a folder: choose another place for the memory")
+        raise PlaceError(f"{folder} is not a folder: choose another place")
 
 
 def sync(path: Path) -> None:

@@ -11,6 +11,8 @@ import zlib
 from base64 import b64decode, b64encode
 from typing import Final
 
+from hardwon import limits
+
 # What bodies of fixes have in common. Every packed body needs it to be read again: it is never changed, only replaced by
 # another under a new mark.
 _COMMON: Final = (
@@ -33,13 +35,17 @@ def pack(text: str) -> str:
 
 
 def unpack(packed: str) -> str:
-    """ValueError where it is not what was packed."""
+    """ValueError where it is not what was packed. A few bytes can stand for many: no more is unpacked than a record has."""
     if not packed.startswith(_MARK):
         raise ValueError("packed by a newer version")
+    unpacker = zlib.decompressobj(zdict=_COMMON)
     try:
-        return zlib.decompressobj(zdict=_COMMON).decompress(b64decode(packed[len(_MARK) :], validate=True)).decode()
+        text = unpacker.decompress(b64decode(packed[len(_MARK) :], validate=True), limits.BODY_BYTES_MAX)
     except zlib.error as error:
         raise ValueError(str(error)) from None
+    if not unpacker.eof:
+        raise ValueError("its end is missing, or it is larger than any record")
+    return text.decode()
 
 
 def packed_body(body: str, decision_id: str) -> str:

@@ -19,11 +19,11 @@ from typing import Any, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, NearlyFullWarning, StorageError
+from hardwon.errors import BusyError, DamagedError, NearlyFullWarning, StorageError
 from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
-from hardwon.store import phrases, presence, tallies, vectors
+from hardwon.store import files, phrases, presence, tallies, vectors
 from hardwon.store.contract import Finding, Found, Progress, Row, Stored, TokenKeep, Writer
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import SCHEMA_VERSION
@@ -235,7 +235,7 @@ class SqliteStore(SqlStore):
                 kept, (terms, helped, hindered, *names, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
                 tags, files, keys = (tuple(json.loads(listed)) for listed in names)
                 full = Row._make((*kept, terms or "", tags, files, keys, helped, hindered, (), None))
-                yield full, [Event.model_validate(event) for event in json.loads(events)]
+                yield full, [Event.model_validate(event) for event in _listed(full.id, events)]
 
     def events(self, project: str) -> Generator[Event]:
         with self._consistent() as connection:
@@ -332,8 +332,19 @@ class SqliteStore(SqlStore):
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             finally:
                 be_patient(connection)
-        self._erasure_pending = bool(busy)
-        return not busy
+        self._erasure_pending = bool(busy) or not self._log_is_known_to_be_empty()
+        return not self._erasure_pending
+
+    def _log_is_known_to_be_empty(self) -> bool:
+        """SQLite empties the log and leaves it to the system when the disk learns of that: after a power cut, what was erased
+        would stand in it again. The log is no file that SQLite locks, so that we may open it beside it."""
+        try:
+            files.sync(self._path.with_name(self._path.name + "-wal"))
+        except FileNotFoundError:  # a backup that nobody wrote to has none
+            return True
+        except OSError:
+            return False
+        return True
 
     def shrink(self) -> None:
         with _WriteTransaction(self) as writer:
@@ -364,6 +375,14 @@ class SqliteStore(SqlStore):
             finally:
                 if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
                     os.close(descriptor)
+
+
+def _listed(record_id: str, events: str) -> list[Any]:
+    try:
+        listed: list[Any] = json.loads(events)
+    except ValueError as error:  # a number of thousands of digits, say, which is JSON to SQLite
+        raise DamagedError(f"an event of record {record_id} is not what was written ({error}): restore a backup") from None
+    return listed
 
 
 class _WriteTransaction:

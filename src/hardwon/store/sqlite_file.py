@@ -192,15 +192,22 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
             with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
                 be_patient(connection, busy_timeout_ms)
                 _refuse_unless_ours(connection, path)
-                if size % _PAGE_BYTES:
+                cut_off = size % _PAGE_BYTES > 0
+                if cut_off and not _has_log(path):
                     raise apsw.CorruptError("its last page is cut off")
-                if size <= limits.OPEN_CHECK_BYTES_MAX:
+                # The power may have gone just when the log was folded in: then the log has the page that is cut off.
+                if cut_off or size <= limits.OPEN_CHECK_BYTES_MAX:
                     _refuse_damage(connection, path)
         except apsw.NotADBError as error:
             raise ForeignFileError(
                 f"{path} is not a Hardwon memory, or its beginning is destroyed. It was left as it is: choose another "
                 "place, or restore a backup"
             ) from error
+
+
+def _has_log(path: Path) -> bool:
+    log, _ = _companions(path)
+    return log.exists() and log.stat().st_size > 0
 
 
 def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:

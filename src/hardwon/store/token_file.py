@@ -86,6 +86,9 @@ class TokenFile(TokenKeep):
         with self._lock, storage_errors(self._path):
             if self._connection is None and self._path.exists():
                 self._connection = connect(self._path)
+                # There is no log: a commit takes its journal's name away. Were that not synced, a power cut would bring the
+                # journal back, and with it the token that was revoked.
+                self._connection.execute("PRAGMA synchronous = EXTRA").fetchall()
                 if self._connection.pragma("application_id") != _APPLICATION_ID:
                     self._connection.close()
                     self._connection = None

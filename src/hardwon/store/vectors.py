@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import apsw
 
+from hardwon.errors import DamagedError
 from hardwon.store.phrases import embedder_of
 from hardwon.store.sql import Session
 
@@ -55,8 +56,13 @@ class Vectors:
         if len(seqs) + len(fresh) != count:  # one came late, for a record that is older than the last
             fresh = connection.execute(sql, (self._project, 0)).fetchall()
             seqs, matrix = [], None
+        if any(len(blob) != _NUMBER_BYTES * self._dimension for _, blob in fresh):
+            raise DamagedError("a vector is not as long as those of its embedder: run doctor, and reembed to make them anew")
         rows = np.frombuffer(b"".join(blob for _, blob in fresh), dtype="<f4").reshape(len(fresh), self._dimension)
         return [*seqs, *(seq for seq, _ in fresh)], rows if matrix is None else np.concatenate([matrix, rows])
+
+
+_NUMBER_BYTES: Final = 4
 
 
 def cosines_of(matrix: Any, vector: Sequence[float]) -> Any:

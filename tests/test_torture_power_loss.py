@@ -1,0 +1,226 @@
+"""Power loss: a few hundred states of every workload in each run of the tests, and that the replay finds what is wrong."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import apsw
+import pytest
+
+import power_loss
+from hardwon.doors import episode_file
+from hardwon.store import files, sqlite_file, token_file
+from hardwon.store.sqlite import SqliteStore
+from hardwon.store.tree_files import TreeFiles
+from power_database import OfRecords
+from power_disk import ROOT, Cut, Named, Operation, Removed, Renamed, State, Synced, SyncedAll, Write, after_power_loss, divided
+from power_files import OfTokens, OfTrainingMemory
+from power_loss import STATES_OF_ONE_WORKLOAD, WORKLOADS, play, quiet, room, run
+from power_recording import recording
+from power_tree import OfTree
+from power_workloads import Workload
+
+SEED = 20261116
+
+
+def states_of(number: int, count: int) -> list[int]:
+    return [number * STATES_OF_ONE_WORKLOAD + state for state in range(count)]
+
+
+def first_findings_in(workload: type[Workload], most: int = 12) -> list[str]:
+    """What is found in the first workload of a kind in which anything is."""
+    numbers = (WORKLOADS.index(workload) + turn * len(WORKLOADS) for turn in range(most))
+    return next((found for number in numbers if (found := run(SEED, states_of(number, 50)).findings)), [])
+
+
+def test_nothing_acknowledged_is_lost_in_any_state() -> None:
+    tally = run(SEED, [state for number in range(len(WORKLOADS)) for state in states_of(number, 45)])
+    assert tally.findings == []
+    assert tally.states == 45 * len(WORKLOADS)
+    assert tally.distinct > tally.states / 3
+    assert tally.acknowledged > tally.states
+    assert set(tally.by_target) == {"database", "tree", "files"}
+
+
+# --- the replay finds what is wrong -----------------------------------------------------------------------------
+
+
+class _Without:
+    """The module `os` without one of its functions."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return (lambda *_: None) if name == self._name else getattr(os, name)
+
+
+def _in_a_hurry(path: Path, *_: Any) -> apsw.Connection:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.execute("PRAGMA synchronous = OFF; PRAGMA secure_delete = ON").fetchall()
+    return connection
+
+
+BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
+    "a folder's own name is not synced": (OfRecords, mock.patch.object(files, "sync")),
+    "commits are not synced": (OfRecords, mock.patch("hardwon.store.sqlite.connect", _in_a_hurry)),
+    "the emptied log is not synced": (
+        OfRecords,
+        mock.patch.object(SqliteStore, "_log_is_known_to_be_empty", return_value=True),
+    ),
+    "a page in the log counts as cut off": (OfRecords, mock.patch.object(sqlite_file, "_has_log", return_value=False)),
+    "a file is renamed before it is synced": (OfTrainingMemory, mock.patch.object(episode_file, "os", _Without("fsync"))),
+    "files of the tree are believed to be synced": (OfTree, mock.patch.object(TreeFiles, "sync")),
+    "a torn file of the tree is taken for somebody's": (
+        OfTree,
+        mock.patch("hardwon.mirroring._is_part_of", return_value=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_found(bug: str) -> None:
+    workload, planted = BUGS[bug]
+    with planted:
+        assert first_findings_in(workload), f"the replay finds nothing where {bug}"
+
+
+def test_a_journal_that_comes_back_brings_a_revoked_token_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ordinary(apsw.Connection):
+        def execute(self, statements: str, *given: Any, **options: Any) -> apsw.Cursor:
+            return super().execute(statements.replace("EXTRA", "FULL"), *given, **options)
+
+    def connect(path: Path) -> apsw.Connection:
+        connection = Ordinary(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection.execute("PRAGMA synchronous = FULL").fetchall()
+        return connection
+
+    monkeypatch.setattr(token_file, "connect", connect)
+    assert any("was never kept" in finding for finding in first_findings_in(OfTokens))
+
+
+# --- the recording ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with room() as made:
+        for name in ("first", "again", "outside"):
+            (made / name).mkdir()
+        yield made
+
+
+@pytest.mark.parametrize("workload", sorted(set(WORKLOADS), key=str))
+def test_the_same_seed_gives_the_same_operations(folder: Path, workload: type[Workload]) -> None:
+    def told(root: Path) -> list[str]:
+        with quiet():
+            tape = play(workload, "5", root, folder / "outside")
+        assert tape.unseen == []
+        return [
+            repr((*each[:2], len(each.data))) if isinstance(each, Write) else repr(each) for each in tape.history.operations
+        ]
+
+    first = told(folder / "first")
+    assert len(first) > 20
+    assert told(folder / "again") == first
+
+
+def test_a_state_is_the_same_again() -> None:
+    number = WORKLOADS.index(OfRecords)
+    first, again = (run(SEED, states_of(number, 8)) for _ in range(2))
+    assert first == again
+
+
+def test_what_changes_a_file_unseen_is_found_out(folder: Path) -> None:
+    with recording(folder / "first", 1) as record:
+        (folder / "first" / "seen.txt").write_text("seen")
+        assert record.differences() == []
+        writing = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text('other')"
+        for name in ("seen.txt", "unseen.txt"):
+            subprocess.run([sys.executable, "-c", writing, folder / "first" / name], check=True)
+        assert record.differences() == ["unseen.txt is not recorded", "seen.txt holds other bytes than were recorded"]
+
+
+# --- the disk ---------------------------------------------------------------------------------------------------
+
+
+def test_only_what_was_synced_is_certain() -> None:
+    operations: list[Operation] = [
+        Named(ROOT, "a", 1),
+        Write(1, 0, b"one"),
+        Synced(1),
+        Write(1, 3, b"two"),
+        Synced(ROOT),
+        Removed(ROOT, "a"),
+    ]
+    certain, open_ = divided(operations)
+    assert certain == [Named(ROOT, "a", 1), Write(1, 0, b"one")]
+    assert open_ == [Write(1, 3, b"two"), Removed(ROOT, "a")]
+    assert divided([*operations, SyncedAll()])[1] == []
+
+
+def test_a_rename_is_one_step() -> None:
+    operations: list[Operation] = [Named(ROOT, "a", 1), Named(ROOT, "b", 2), Synced(ROOT), Renamed(ROOT, "a", ROOT, "b")]
+    found = {
+        tuple(sorted(after_power_loss(operations, "none", "reordered", random.Random(seed)).names[ROOT].items()))
+        for seed in range(30)
+    }
+    assert found == {(("a", 1), ("b", 2)), (("b", 1),)}
+
+
+def test_unsynced_writes_are_dropped_torn_reordered_and_grown() -> None:
+    operations: list[Operation] = [
+        Named(ROOT, "a", 1),
+        Synced(ROOT),
+        Write(1, 0, b"x" * 1024),
+        Write(1, 1024, b"y" * 1024),
+        Cut(1, 2000),
+    ]
+
+    def left(damage: Any) -> set[bytes]:
+        return {
+            bytes(after_power_loss(operations, damage, "none", random.Random(seed)).contents.get(1, b"")) for seed in range(60)
+        }
+
+    whole = b"x" * 1024 + b"y" * 976
+    assert left("none") == {whole}
+    assert left("dropped") == {b""}
+    assert {b"", b"x" * 1024, b"x" * 1024 + b"y" * 1024, whole} == left("in order")
+    assert bytes(1024) + b"y" * 1024 in left("reordered"), "a later write is there without an earlier one"
+    assert any(each.startswith(b"x" * 512 + bytes(512)) for each in left("torn")), "a sector of a write is missing"
+    assert bytes(2048) in left("grown"), "a file has its length without its bytes"
+
+
+def test_a_state_is_put_on_a_disk_as_it_is(folder: Path) -> None:
+    with recording(folder / "first", 1) as record:
+        inner = folder / "first" / "inner"
+        inner.mkdir(mode=0o700)
+        (inner / "a.txt").write_text("one")
+        (inner / "a.txt").chmod(0o640)
+        os.link(inner / "a.txt", inner / "b.txt")
+        (inner / "b.txt").rename(inner / "c.txt")
+    state = State()
+    for operation in record.history.operations:
+        assert not isinstance(operation, Synced | SyncedAll)
+        state.apply(operation)
+    state.put(folder / "again", record.history)
+    found = {str(path.relative_to(folder / "again")): path for path in (folder / "again").rglob("*")}
+    assert sorted(found) == ["inner", "inner/a.txt", "inner/c.txt"]
+    assert found["inner/c.txt"].read_text() == "one"
+    assert found["inner/a.txt"].stat().st_mode & 0o777 == 0o640
+
+
+def test_the_command_tells_its_seed_and_what_was_done() -> None:
+    command = [sys.executable, power_loss.__file__, "--states", "3", "--seed", "7", "--of", "files"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("seed 7\n3 states (")
+    assert done.stdout.endswith("findings: 0\n")
