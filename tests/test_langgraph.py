@@ -149,6 +149,8 @@ def test_a_search_is_narrowed_by_namespace_and_filter(store: HardwonStore) -> No
     assert found(filter={"kind": {"$gt": "f"}}) == ["k5", "k3", "k1"]  # texts by their letters
     assert found(filter={"kind": {"$gt": 1}}) == []  # what cannot be compared does not pass
     assert found(filter={"n": True}) == []
+    with pytest.raises(InvalidInputError, match="operators alone"):
+        store.search(("docs",), filter={"n": {"$gt": 1, "m": 2}})
     with pytest.raises(InvalidInputError, match="operators"):
         found(filter={"n": {"$near": 2}})
     with pytest.raises(InvalidInputError, match="limit"):

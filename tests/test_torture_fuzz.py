@@ -149,6 +149,7 @@ OURS = "reads what this program itself wrote into the same database"
 LEFT_OUT = {
     "hardwon.datasets.generating": "a date that a caller names, refused by Python's own parser",
     "hardwon.datasets.writing": "our own templates",
+    "hardwon.doors.langgraph": "what it wrote itself; test_langgraph.py has what others wrote under such names",
     "hardwon.govern.staleness": "hashes of 40 digits, by an expression of fixed length",
     "hardwon.outside.machine": "the version that a program of the user's prints",
     "hardwon.outside.running": "the size of a terminal, as the system tells it",

@@ -21,7 +21,7 @@ import plausible
 import secrets_corpus
 from hardwon import attempts, intake, limits
 from hardwon.datasets import generate, literal, validate
-from hardwon.doors import adoption, episode_file
+from hardwon.doors import adoption, episode_file, items
 from hardwon.doors.episodes import new_agent_memory, record_episode
 from hardwon.errors import HardwonError
 from hardwon.fields import parse_time
@@ -244,6 +244,14 @@ def _glob(pattern: str) -> None:
     found = Glob(pattern)
     for path in ("outcome=failure/tool=bash/a.json", "a" * 300, "a/" * 60 + "b.json", pattern[:300]):
         found.matches(path)
+
+
+def _item(given: Any) -> None:
+    told = given if isinstance(given, dict) else {"value": given, "filter": given}
+    conditions = items.check_filter(told.get("filter"))
+    value = items.json_object("value", told.get("value"))
+    items.passes(value, conditions)
+    assert items.passes(value, {}), "without conditions everything passes"
 
 
 def _routed(given: Any) -> None:
@@ -494,6 +502,16 @@ TARGETS: Final = (
         by(_glob),
     ),
     Target("routing", ("hardwon.routing",), "value", _schemas, by(_routed)),
+    Target(
+        "item",
+        ("hardwon.doors.items",),
+        "value",
+        lambda: [
+            {"value": {"score": 3, "by": {"name": "a"}, "tags": ["x", 1.5]}, "filter": {"score": {"$gte": 2}}},
+            {"value": {"score": "12", "done": True}, "filter": {"by": {"name": {"$ne": "b"}}, "tags": ["x", {"$lt": "2"}]}},
+        ],
+        by(_item),
+    ),
     Target("routing by paths", (), "value", lambda: [["a/outcome=x/b=2/c.json", "a/outcome=y/d.json"], ["x=1"]], by(_derived)),
     Target("time", (), "value", lambda: ["2026-03-02T09:00:00Z", 1_772_441_600, 1.5e9, "2026-03-02", "20260302T09"], by(_time)),
     Target("cursor", ("hardwon.intake",), "text", lambda: cursors(), by(_cursor)),

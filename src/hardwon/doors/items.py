@@ -40,17 +40,25 @@ def json_object(field: str, value: Any) -> dict[str, Any]:
 
 def check_filter(given: Mapping[str, Any] | None) -> dict[str, Any]:
     """The conditions, empty where there are none: equal values, objects that have the given keys, and operators
-    (`{"score": {"$gte": 3}}`). Raises where one has an operator that nobody knows."""
+    (`{"score": {"$gte": 3}}`). Raises where one has an operator that nobody knows, or other
+    keys beside operators."""
     conditions = {} if given is None else intake.mapping("filter", given)
     below = list(conditions.values())
     while below:
         condition = below.pop()
         if isinstance(condition, Mapping):
-            for name, value in condition.items():
-                if isinstance(name, str) and name.startswith("$") and name not in OPERATORS:
+            operators = [name for name in condition if _is_operator(name)]
+            for name in operators:
+                if name not in OPERATORS:
                     raise InvalidInputError.one("filter", name, f"the operators {', '.join(OPERATORS)}")
-                below.append(value)
+            if operators and len(operators) < len(condition):
+                raise InvalidInputError.one("filter", condition, "operators alone, or keys alone")
+            below += condition.values()
     return conditions
+
+
+def _is_operator(name: object) -> bool:
+    return isinstance(name, str) and name.startswith("$")
 
 
 def passes(value: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
@@ -60,7 +68,7 @@ def passes(value: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
 
 def _meets(value: object, condition: object) -> bool:
     if isinstance(condition, Mapping):
-        if any(isinstance(name, str) and name.startswith("$") for name in condition):
+        if any(map(_is_operator, condition)):
             return all(_compares(value, name, other) for name, other in condition.items())
         return isinstance(value, Mapping) and passes(value, condition)
     if isinstance(condition, list | tuple):
