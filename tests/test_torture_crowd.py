@@ -26,6 +26,7 @@ from hardwon.store.sqlite_writer import SqliteWriter
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 10_000
+STEPS_IN_A_DATABASE = 300
 LIVES_TRIED = 6
 
 
@@ -44,6 +45,15 @@ def test_ten_thousand_steps_under_faults() -> None:
     assert found.tally.counts["unacknowledged writes"] > 20
     assert found.tally.counts["processes really killed"] == 2
     assert found.tally.counts["records acknowledged to processes really killed"] > 0
+
+
+def test_a_database_whose_connections_are_lost() -> None:
+    plan = Plan(random.SystemRandom().randrange(2**32), STEPS_IN_A_DATABASE, postgres=True)
+    print(f"seed {plan.seed}")
+    (lived,) = crowd.run(plan, range(plan.lives), 1, None)
+    assert not lived.finding, f"{lived.finding}\nreplay: {crowd.replay_command(plan, 0)}"
+    assert any(name.startswith("connection") for name in lived.tally.fired), "no connection was lost"
+    assert lived.tally.counts["acknowledged writes"] > STEPS_IN_A_DATABASE / 4
 
 
 def run_alone(seed: int, hash_seed: str) -> str:
