@@ -136,6 +136,20 @@ def test_a_damaged_status_is_told_as_damage_by_whoever_recalls_it(tmp_path: Path
             memory.recall("note")
 
 
+def test_a_damaged_event_is_told_by_the_doctor_and_as_damage_by_whoever_reads_it(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db") as memory:
+        record = memory.remember("a note about module_1.py", "success", "conversation")
+        memory.verify(record.id, "compiler")
+        for change in ("replace(body, 'at\":\"2', 'at\":\"x')", "substr(body, 5)"):
+            with closing(apsw.Connection(memory.location)) as file:
+                file.execute(f"UPDATE event SET body = {change}").fetchall()
+            assert {finding.check for finding in memory.doctor().findings if not finding.ok} == {"events", "records"}
+            with pytest.raises(DamagedError, match="an event is not what was written"):
+                memory.audit(record.id)
+            with pytest.raises(DamagedError, match="an event is not what was written"):
+                memory.archive(record.id, "no longer true")
+
+
 def test_a_foreign_file_is_refused_and_untouched(tmp_path: Path) -> None:
     text = tmp_path / "notes.db"
     text.write_text("dear diary\n" * 500)

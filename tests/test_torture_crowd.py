@@ -26,6 +26,7 @@ from hardwon.store.sqlite_writer import SqliteWriter
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 10_000
+STEPS_IN_A_DATABASE = 300
 LIVES_TRIED = 6
 
 
@@ -46,9 +47,18 @@ def test_ten_thousand_steps_under_faults() -> None:
     assert found.tally.counts["records acknowledged to processes really killed"] > 0
 
 
+def test_a_database_whose_connections_are_lost() -> None:
+    plan = Plan(random.SystemRandom().randrange(2**32), STEPS_IN_A_DATABASE, postgres=True)
+    print(f"seed {plan.seed}")
+    (lived,) = crowd.run(plan, range(plan.lives), 1, None)
+    assert not lived.finding, f"{lived.finding}\nreplay: {crowd.replay_command(plan, 0)}"
+    assert any(name.startswith("connection") for name in lived.tally.fired), "no connection was lost"
+    assert lived.tally.counts["acknowledged writes"] > STEPS_IN_A_DATABASE / 4
+
+
 def run_alone(seed: int, hash_seed: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    command = [sys.executable, str(ROOT / "torture" / "crowd.py"), "--steps", "1000", "--seed", str(seed)]
+    command = [sys.executable, str(ROOT / "torture" / "crowd.py"), "--steps", "400", "--seed", str(seed)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=True)
     assert done.stdout.startswith(f"seed {seed}\n")
     return next(line for line in done.stdout.splitlines() if line.startswith("trace: "))
@@ -59,7 +69,7 @@ def test_a_seed_does_the_same_steps_and_meets_the_same_faults() -> None:
 
 
 def test_several_lives_at_a_time_are_the_same_lives() -> None:
-    plan = Plan(11, 1500)
+    plan = Plan(11, 600)
     one_by_one = [(each.number, each.digest) for each in crowd.run(plan, range(plan.lives), 1, None)]
     together = [(each.number, each.digest) for each in crowd.run(plan, range(plan.lives), 2, None)]
     assert one_by_one == together

@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from multiprocessing import get_context
@@ -27,7 +28,7 @@ from crowd_care import check_health, open_memory
 from crowd_reading import check_counts, check_fixes, check_record, check_scores
 from crowd_rot import kill_for_real
 from crowd_words import CARE, READS, TASKS, WRITES
-from crowd_world import FULL_CHECK_EVERY, Actor, Life, Tally
+from crowd_world import FULL_CHECK_EVERY, Actor, Life, Place, Tally
 from model import Finding, check_all_statuses
 
 STEPS_OF_A_LIFE: Final = 500
@@ -46,6 +47,7 @@ class Plan:
     seed: int
     steps: int
     faults: bool = True
+    postgres: bool = False
 
     def life_seed(self, number: int) -> int:
         return int.from_bytes(blake2b(f"{self.seed} {number}".encode(), digest_size=8).digest(), "big")
@@ -90,14 +92,32 @@ class Run:
 def live(plan: Plan, number: int) -> Lived:
     """One life in a folder of its own, which is gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="crowd-", dir=_RAM if os.access(_RAM, os.W_OK) else None))
-    life = Life(plan.life_seed(number), folder, sorted(RELEASED.glob("*.db")), faults=plan.faults)
+    with _database(plan) as database:
+        life = Life(plan.life_seed(number), folder, sorted(RELEASED.glob("*.db")), faults=plan.faults, database=database)
+        finding = _lived(plan, number, life)
+    shutil.rmtree(folder, ignore_errors=True)
+    return Lived(number, life.number, life.trace.hexdigest(), finding, life.tally)
+
+
+def _database(plan: Plan) -> AbstractContextManager[Place | None]:
+    if not plan.postgres:
+        return nullcontext()
+    from crowd_postgres import a_database  # the driver and a server are for those who ask for them
+
+    return a_database()
+
+
+def _lived(plan: Plan, number: int, life: Life) -> str:
+    """All steps of a life; what was found, if anything was."""
     finding = ""
     try:
         for _ in range(plan.steps_of(number)):
             life.step(ACTIONS, READS, open_memory)
             if life.number % FULL_CHECK_EVERY == 0 or life.number == plan.steps_of(number):
                 check_everything(life)
-        if plan.faults and number % _REAL_KILL_EVERY == 0:  # when what is told of the life is told: how far one comes is chance
+        if (
+            plan.faults and not plan.postgres and number % _REAL_KILL_EVERY == 0
+        ):  # when what is told of the life is told: how far one comes is chance
             kill_for_real(life, life.places[0])
             check_everything(life)
     except Finding as error:
@@ -107,8 +127,7 @@ def live(plan: Plan, number: int) -> Lived:
         finding = f"life {number}, step {life.number}, {life.action}: {traceback.format_exc()}"
     finally:
         life.close()
-        shutil.rmtree(folder, ignore_errors=True)
-    return Lived(number, life.number, life.trace.hexdigest(), finding, life.tally)
+    return finding
 
 
 def _cause(error: Finding) -> str:
@@ -118,7 +137,7 @@ def _cause(error: Finding) -> str:
 def check_everything(life: Life) -> None:
     """Every record, every count and everything that is derived, of every place."""
     for place in life.places:
-        if not place.file.exists():
+        if not place.exists:
             continue
         actor = Actor("auditor", place, {}, life.disk.nobody)
         with life.disk.used_by(actor.process):
@@ -179,8 +198,9 @@ def _listed(counter: dict[str, int]) -> str:
 
 
 def replay_command(plan: Plan, number: int) -> str:
-    faults = "" if plan.faults else " --no-faults"
-    return f"python torture/crowd.py --steps {plan.steps} --seed {plan.seed}{faults} --life {number}"
+    options = "" if plan.faults else " --no-faults"
+    options += " --postgres" if plan.postgres else ""
+    return f"python torture/crowd.py --steps {plan.steps} --seed {plan.seed}{options} --life {number}"
 
 
 def _arguments() -> argparse.Namespace:
@@ -191,13 +211,16 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="lives at a time")
     parser.add_argument("--until-minutes", type=float, default=None, help="begin no life after so many minutes")
     parser.add_argument("--no-faults", action="store_true", help="the same crowd on a disk that works")
+    parser.add_argument(
+        "--postgres", action="store_true", help="the first memory is a PostgreSQL database whose connections are cut"
+    )
     return parser.parse_args()
 
 
 def main() -> int:
     asked = _arguments()
     seed = random.SystemRandom().randrange(2**32) if asked.seed is None else asked.seed
-    plan = Plan(seed, asked.steps, not asked.no_faults)
+    plan = Plan(seed, asked.steps, not asked.no_faults, asked.postgres)
     print(f"seed {seed}", flush=True)
     logging.getLogger("hardwon").setLevel(logging.ERROR)  # that something is put off because the disk failed is no news here
     began = time.monotonic()

@@ -159,11 +159,11 @@ def load(life: Life, actor: Actor) -> None:
 @action(CARE, 3)
 def merge(life: Life, actor: Actor) -> None:
     source = next(place for place in life.places if place is not actor.place)
-    if not source.file.exists():
+    if not source.exists:
         return
     expected = model.merged(source.picture, actor.place.picture)
     with life.doing(actor, expected):
-        told = actor.at_work.merge(source.file, progress=_meanwhile(life, actor))
+        told = actor.at_work.merge(source.location, progress=_meanwhile(life, actor))
         if told.added != len(expected.new) or told.erased != len(expected.forgets):
             raise Finding(f"{told} was merged; {len(expected.new)} were new, {len(expected.forgets)} forgotten")
 
@@ -184,7 +184,8 @@ def see_the_doctor(life: Life, actor: Actor) -> None:
 
 def check_health(actor: Actor) -> None:
     diagnosis = actor.at_work.doctor()
-    if not diagnosis.ok and not actor.process.fault:
+    wrong = [finding for finding in diagnosis.findings if not finding.ok and finding.check not in actor.place.excused]
+    if wrong and not actor.process.fault:
         raise Finding(f"the doctor says: {diagnosis}")
 
 
@@ -192,4 +193,4 @@ def open_memory(life: Life, actor: Actor) -> None:
     """A process begins, and opens the memory."""
     place = actor.place
     with life.doing(actor):
-        actor.memory = Memory(place.file, place.project, clock=life.time, checkout=False, **actor.options)
+        actor.memory = Memory(place.location_for(actor.name), place.project, clock=life.time, checkout=False, **actor.options)

@@ -83,13 +83,40 @@ class Place:
     backups: list[Saved] = field(default_factory=list)
     requests: dict[bytes, str] = field(default_factory=dict)
     observer: Process = field(default_factory=lambda: Process("observer"))
+    cannot: frozenset[str] = frozenset()
+    """What only another sort of place can do."""
+    excused: frozenset[str] = frozenset()
+    """What the doctor may find wrong here."""
     _eye: apsw.Connection | None = None
     _seen: tuple[int, Picture] = (-1, EMPTY)
     _descriptors: dict[int, int] = field(default_factory=dict)
 
+    @property
+    def exists(self) -> bool:
+        return self.file.exists()
+
+    @property
+    def location(self) -> str:
+        return str(self.file)
+
+    def location_for(self, name: str) -> str:  # noqa: ARG002  # there is one way to a file
+        """Where somebody finds it."""
+        return self.location
+
+    @property
+    def faults(self) -> list[str]:
+        """What can go wrong here."""
+        return list(SORTS)
+
+    def arm(self, name: str, fault: Fault) -> None:
+        """Somebody is about to meet a fault. Those of the disk wait for the files themselves."""
+
+    def disarm(self, name: str, fault: Fault) -> None:
+        """The step is over."""
+
     def look(self) -> Picture:
         """All that is there, read past the memory."""
-        if not self.file.exists():
+        if not self.exists:
             return EMPTY
         if self._eye is None:
             self._eye = apsw.Connection(str(self.file), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -165,7 +192,10 @@ Action = Callable[["Life", Actor], None]
 class Life:
     """A crowd from its first step to its last, in a folder of its own."""
 
-    def __init__(self, seed: int, folder: Path, released: list[Path], *, faults: bool = True) -> None:
+    def __init__(
+        self, seed: int, folder: Path, released: list[Path], *, faults: bool = True, database: Place | None = None
+    ) -> None:
+        """`database`: the first place, where it is no file."""
         self.seed = seed
         self.rng = random.Random(seed)
         self.folder = folder
@@ -185,7 +215,7 @@ class Life:
         self.disk = self._stack.enter_context(Disk())
         for patch in self._world():
             self._stack.enter_context(patch)
-        self.places = self._found_places(released)
+        self.places = self._found_places(released) if database is None else self._beside(database)
         self.actors = [self._actor(name, self.places[0]) for name in ("ann", "bob", "cid")]
         self.actors.append(self._actor("dee", self.places[1]))
 
@@ -214,6 +244,9 @@ class Life:
             self.tally.counts["databases of older versions"] += 1
         return places
 
+    def _beside(self, database: Place) -> list[Place]:
+        return [database, Place("there", self.folder / "there" / "memory.db", database.project)]
+
     def _actor(self, name: str, place: Place) -> Actor:
         options = {
             "consolidate_every": self.rng.choice([0, 3, 10]),
@@ -238,15 +271,19 @@ class Life:
         self.number += 1
         self._let_time_pass()
         actor = self.rng.choice(self.actors)
-        names = list(actions)
-        weights = [weight for weight, _ in actions.values()]
+        names = [name for name in actions if name not in actor.place.cannot]
+        weights = [actions[name][0] for name in names]
         self.action = "open" if actor.memory is None else self.rng.choices(names, weights)[0]
-        fault = actor.process.fault = self._fault(reading=self.action in readers)
+        fault = actor.process.fault = self._fault(actor.place, reading=self.action in readers)
+        if fault:
+            actor.place.arm(actor.name, fault)
         self.error = None
         work = open_memory if self.action == "open" else actions[self.action][1]
         with self.disk.used_by(actor.process):
             work(self, actor)
         actor.process.fault = None
+        if fault:
+            actor.place.disarm(actor.name, fault)
         self.tally.steps[self.action] += 1
         self._settle()
         if fault:
@@ -273,13 +310,13 @@ class Life:
             for saved in place.backups:
                 saved.requests.clear()
 
-    def _fault(self, *, reading: bool) -> Fault | None:
+    def _fault(self, place: Place, *, reading: bool) -> Fault | None:
         """A disk that reads less than it was asked for, and does not say so, SQLite takes for a page of zeros. Whoever writes
         after that writes nonsense, which no program can help: only readers meet it, and must not believe what they read."""
         share = OPENING_FAULT_SHARE if self.action == "open" else FAULT_SHARE
         if not self._faults or self.rng.random() >= share:
             return None
-        name = self.rng.choice([each for each in SORTS if reading or each != "short read"])
+        name = self.rng.choice([each for each in place.faults if reading or each != "short read"])
         self.tally.armed[name] += 1
         most = self.rng.choice(CALLS_UNTIL_FAULT)
         return Fault(name, int(most ** self.rng.random()))

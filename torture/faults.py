@@ -48,6 +48,8 @@ SORTS: Final = {
     "kill": Sort(_ALL, apsw.SQLITE_IOERR),
 }
 
+_ELSEWHERE: Final = Sort(frozenset())
+
 
 @dataclass
 class Fault:
@@ -59,7 +61,8 @@ class Fault:
 
     @property
     def sort(self) -> Sort:
-        return SORTS[self.name]
+        """One that is none of the disk's is met by no call."""
+        return SORTS.get(self.name, _ELSEWHERE)
 
     def is_met_by(self, call: str) -> bool:
         if call not in self.sort.calls or (self.fired and not self.sort.lasting):

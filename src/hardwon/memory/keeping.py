@@ -245,23 +245,31 @@ class Keeping(Core):
         from hardwon.reports import Diagnosis
 
         findings = list(self._store.check(self.project))
-        checked, wrong, damaged = 0, list[str](), list[str]()
         if all(finding.ok for finding in findings if finding.check in ("integrity", "schema")):
-            for row, events in self._store.rows(self.project):
-                checked += 1
-                try:
-                    if derive_again(row, events) != row:
-                        wrong.append(row.id)
-                except (DamagedError, InvalidInputError):
-                    damaged.append(row.id)
-            findings.append(_finding("records", damaged, f"{checked} records are what was written", "restore a backup"))
-            findings.append(_finding("derived", wrong, f"{checked} records agree with what is derived", "run rebuild"))
-            untrue = self._store.untrue_tallies(self.project)
-            remedy = f"{untrue} tallies are not what the records add up to: run rebuild"
-            findings.append(Finding("knowledge", not untrue, remedy if untrue else "every tally is what the records add up to"))
+            try:
+                findings += self._derived_again()
+            except DamagedError as error:  # an event, which the store has counted
+                findings.append(Finding("records", False, f"what is derived from them was not looked at: {error}"))
             if self._mirror:
                 findings.append(self._mirror.check())
         return Diagnosis(findings)
+
+    def _derived_again(self) -> list[Finding]:
+        checked, wrong, damaged = 0, list[str](), list[str]()
+        for row, events in self._store.rows(self.project):
+            checked += 1
+            try:
+                if derive_again(row, events) != row:
+                    wrong.append(row.id)
+            except (DamagedError, InvalidInputError):
+                damaged.append(row.id)
+        untrue = self._store.untrue_tallies(self.project)
+        remedy = f"{untrue} tallies are not what the records add up to: run rebuild"
+        return [
+            _finding("records", damaged, f"{checked} records are what was written", "restore a backup"),
+            _finding("derived", wrong, f"{checked} records agree with what is derived", "run rebuild"),
+            Finding("knowledge", not untrue, remedy if untrue else "every tally is what the records add up to"),
+        ]
 
     def rebuild(self) -> int:
         """Derives again everything that is derived and corrects what differs; returns how many records that were."""

@@ -12,6 +12,7 @@ from hardwon.fields import to_us
 from hardwon.model import INTERNAL_KINDS, STATUSES, VOUCHED_STATUSES, Event
 from hardwon.recall.filters import Filters
 from hardwon.store.contract import Cursor, Found, Stored
+from hardwon.store.rows import event_of
 from hardwon.store.sql import Bound, Dialect, Session
 
 STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
@@ -167,7 +168,7 @@ def stored_of(session: Session, project: str, record_id: str) -> Stored | None:
 
 def events_of(session: Session, project: str, record_id: str) -> list[Event]:
     sql = "SELECT body FROM event WHERE project_id = ?1 AND record_id = ?2 ORDER BY at_us, id"
-    return [Event.model_validate_json(body) for (body,) in session.select(sql, (project, record_id))]
+    return [event_of(body) for (body,) in session.select(sql, (project, record_id))]
 
 
 def embedder_of(session: Session, project: str) -> tuple[str, int] | None:

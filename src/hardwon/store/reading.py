@@ -16,6 +16,7 @@ from hardwon.recall.filters import Filters
 from hardwon.store import phrases, tallies
 from hardwon.store.contract import Active, Counts, Cursor, Daily, DayTotal, Found, Routed, Store, Stored, Total
 from hardwon.store.phrases import ORDINARY, STORED
+from hardwon.store.rows import event_of
 from hardwon.store.sql import Bound, Dialect, Session, Values
 
 _BEHIND_ALL: Final = "\U0010ffff"
@@ -98,7 +99,7 @@ class SqlStore(Store):
         )
         with self._reading(project) as session:
             found = session.select(sql, (project, BY_TREE, limit))
-        return [(Stored(*row), Event.model_validate_json(body)) for body, *row in found]
+        return [(Stored(*row), event_of(body)) for body, *row in found]
 
     def newest_of_others(self, project: str, author: str, until_us: int) -> int:
         sql = (

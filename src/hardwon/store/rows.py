@@ -114,12 +114,23 @@ def is_whole(body: str, digest: bytes) -> bool:
         return False
 
 
+def event_of(body: str) -> Event:
+    """An event from the JSON that is kept of it."""
+    try:
+        return Event.model_validate_json(body)
+    except InvalidInputError as error:
+        raise DamagedError(
+            f"an event is not what was written ({error}): the file was damaged on disk. Run doctor to see how much is "
+            "affected, and restore a backup"
+        ) from None
+
+
 def untrue_events(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """Of rows of events (id, record_id, kind, at_us, body), the ids of those whose columns say something else than the body."""
     for event_id, record_id, kind, at_us, body in rows:
         try:
-            event = Event.model_validate_json(body)
-        except InvalidInputError:
+            event = event_of(body)
+        except DamagedError:
             yield event_id
             continue
         if (event.id, event.record_id, event.kind, event.at_us) != (event_id, record_id, kind, at_us):

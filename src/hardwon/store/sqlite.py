@@ -19,7 +19,7 @@ from typing import Any, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, DamagedError, NearlyFullWarning, StorageError
+from hardwon.errors import BusyError, NearlyFullWarning, StorageError
 from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
@@ -30,6 +30,7 @@ from hardwon.store.migrations import SCHEMA_VERSION
 from hardwon.store.phrases import ORDINARY, STORED
 from hardwon.store.pool import Pool
 from hardwon.store.reading import SqlStore
+from hardwon.store.rows import event_of
 from hardwon.store.sqlite_check import check_contents, check_library
 from hardwon.store.sqlite_file import (
     back_up,
@@ -227,7 +228,7 @@ class SqliteStore(SqlStore):
             "(SELECT json_group_array(tag ORDER BY tag) FROM record_tag WHERE seq = r.seq), "
             "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq), "
             "(SELECT json_group_array(key ORDER BY key) FROM record_key WHERE seq = r.seq), "
-            "(SELECT json_group_array(json(body)) FROM event WHERE project_id = r.project_id AND record_id = r.id) "
+            "(SELECT json_group_array(body) FROM event WHERE project_id = r.project_id AND record_id = r.id) "
             "FROM record r LEFT JOIN record_text t ON t.rowid = r.seq WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         )
         with self._consistent() as connection:
@@ -235,12 +236,12 @@ class SqliteStore(SqlStore):
                 kept, (terms, helped, hindered, *names, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
                 tags, files, keys = (tuple(json.loads(listed)) for listed in names)
                 full = Row._make((*kept, terms or "", tags, files, keys, helped, hindered, (), None))
-                yield full, [Event.model_validate(event) for event in _listed(full.id, events)]
+                yield full, [event_of(event) for event in json.loads(events)]
 
     def events(self, project: str) -> Generator[Event]:
         with self._consistent() as connection:
             for (body,) in connection.execute(phrases.EVENTS, (project,)):
-                yield Event.model_validate_json(body)
+                yield event_of(body)
 
     def projects(self) -> list[str]:
         # From one to the next by the index: going through all records takes a second for each million.
@@ -375,14 +376,6 @@ class SqliteStore(SqlStore):
             finally:
                 if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
                     os.close(descriptor)
-
-
-def _listed(record_id: str, events: str) -> list[Any]:
-    try:
-        listed: list[Any] = json.loads(events)
-    except ValueError as error:  # a number of thousands of digits, say, which is JSON to SQLite
-        raise DamagedError(f"an event of record {record_id} is not what was written ({error}): restore a backup") from None
-    return listed
 
 
 class _WriteTransaction:

@@ -15,7 +15,7 @@ from hardwon.recall.filters import Filters
 from hardwon.store import phrases, tallies
 from hardwon.store.contract import Cursor, Request, Row, Stored, Writer
 from hardwon.store.phrases import STORED
-from hardwon.store.rows import original_of
+from hardwon.store.rows import event_of, original_of
 from hardwon.store.sql import Dialect, Session
 
 ROW: Final = "project_id, id, kind, at_us, author, outcome, tool, task_id, model, issue_type, body, digest, status, validation"
@@ -168,7 +168,7 @@ class SqlWriter(Writer):
 
     def event(self, project: str, event_id: str) -> Event | None:
         found = self._session.first("SELECT body FROM event WHERE project_id = ?1 AND id = ?2", (project, event_id))
-        return Event.model_validate_json(found[0]) if found else None
+        return event_of(found[0]) if found else None
 
     # --- knowledge ---
 

@@ -38,7 +38,7 @@ from hardwon.store.postgres.tokens import TokenTable
 from hardwon.store.postgres.words import POSTGRES, as_queries
 from hardwon.store.postgres.writer import TEXTS_COUNTED, WORDS_COUNTED, PostgresWriter, as_numbers
 from hardwon.store.reading import SqlStore
-from hardwon.store.rows import is_whole, untrue_events
+from hardwon.store.rows import event_of, is_whole, untrue_events
 from hardwon.store.vectors import COSINE_MIN, cosines_of
 from hardwon.store.writing import ROW, ROW_FIELDS
 
@@ -167,12 +167,12 @@ class PostgresStore(SqlStore):
                 kept, (terms, helped, hindered, tags, files, keys, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
                 names = (tuple(tags), tuple(files), tuple(keys))
                 full = Row._make((*kept, terms or "", *names, helped, hindered, (), None))
-                yield full, [Event.model_validate_json(event) for event in events]
+                yield full, [event_of(event) for event in events]
 
     def events(self, project: str) -> Generator[Event]:
         with self._snapshot(project) as session:
             for (body,) in session.stream("SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id", (project,)):
-                yield Event.model_validate_json(body)
+                yield event_of(body)
 
     def projects(self) -> list[str]:
         sql = f"SELECT DISTINCT project_id FROM {SCHEMA}.granted WHERE pg_has_role(session_user, role, 'MEMBER') ORDER BY 1"
