@@ -285,7 +285,7 @@ METHOD: Final = """\
   120 questions, or as many as fit into 20 seconds; the first fifth is not counted.
 - SQLite FTS5 looks for every word of the question, as one does who has not met a large index yet. These records share many
   words. How fast FTS5 is with the rare ones alone, as Hardwon picks them, is under `recall` below.
-- Loading stops after 300 seconds. A million records are only tried by those whose pace says that they will fit.
+- Loading stops after 200 seconds. A million records are only tried by those whose pace says that they will fit.
 - Every store syncs before it acknowledges a single write. Counted with strace: once for Hardwon, SQLite FTS5 and JSON files
   (whose folder is not synced), four times for LangGraph's store, eight times for Chroma and mem0.
 - Disk is what the files occupy after closing. Memory is the peak resident size of the process (`VmHWM`).
