@@ -204,7 +204,7 @@ class Life:
         self.trace = hashlib.blake2b(digest_size=16)
         self.number = 0
         self.action = "begin"
-        self.error: HardwonError | None = None
+        self.error: Exception | None = None
         self.exports: list[Saved] = []
         self.forgotten_words: dict[str, str] = {}
         """The markers of what was forgotten, by record, as far as no place can have them back."""
@@ -344,6 +344,7 @@ class Life:
             self.tally.counts["answers that lacked something after a short read"] += 1
         except Exception as error:  # whatever else a caller could meet is a finding
             if _is_of_apsw(error, actor.process.fault):
+                self.error = error
                 self.tally.counts["errors that only a VFS in Python can cause"] += 1
                 return
             raise Finding(f"an error of no sort that a caller is told of: {_told(error)}") from error
