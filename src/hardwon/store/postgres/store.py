@@ -147,9 +147,8 @@ class PostgresStore(SqlStore):
         return scored[:limit]
 
     def stream(self, project: str) -> Generator[Stored]:
-        sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         with self._snapshot(project) as session:
-            for row in session.stream(sql, (project,)):
+            for row in session.stream(phrases.STREAM, (project,)):
                 yield Stored._make(row)
 
     def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
@@ -171,7 +170,7 @@ class PostgresStore(SqlStore):
 
     def events(self, project: str) -> Generator[Event]:
         with self._snapshot(project) as session:
-            for (body,) in session.stream("SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id", (project,)):
+            for (body,) in session.stream(phrases.EVENTS, (project,)):
                 yield event_of(body)
 
     def projects(self) -> list[str]:
