@@ -31,9 +31,7 @@ _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
 _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
 _OPEN: Final = f"f.state IN ({DUE}, {GOING})"
 _SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
-_THAT_FILE_AGAIN: Final = (
-    "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
-)
+_THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
 _BY_TIME: Final = itemgetter(7, 2)  # of a match: its time, then when it came in
 
 
