@@ -66,6 +66,7 @@ class SqliteStore(SqlStore):
     def __init__(self, path: Path, *, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None) -> None:
         self._path = path
         self._bytes_max = bytes_max
+        self._busy_timeout_ms = busy_timeout_ms
         self._warned = False
         self._writes = 0
         self._erasure_pending = False
@@ -332,7 +333,7 @@ class SqliteStore(SqlStore):
             try:
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             finally:
-                be_patient(connection)
+                be_patient(connection, self._busy_timeout_ms)
         self._erasure_pending = bool(busy) or not self._log_is_known_to_be_empty()
         return not self._erasure_pending
 
