@@ -250,11 +250,14 @@ class Core:
                 )
                 happen(writer, self.project, event)
 
-    def _must_get(self, writer: Writer, record_id: str) -> AnyRecord:
+    def _must_find(self, writer: Writer, record_id: str) -> Stored:
         stored = writer.get(self.project, record_id)
         if not stored:
             raise UnknownRecordError(f"there is no record {record_id} in project {self.project!r}")
-        return record_of(stored)
+        return stored
+
+    def _must_get(self, writer: Writer, record_id: str) -> AnyRecord:
+        return record_of(self._must_find(writer, record_id))
 
     def _happen(self, writer: Writer, event: Event) -> AnyRecord:
         happen(writer, self.project, event)
@@ -354,15 +357,12 @@ class Core:
         """The records' vectors. None where the embedder fails: a record is kept all the same, and reembed makes up for it."""
         if not self._embedder or not records:
             return []
-        from hardwon.outside import embedders
-
         self._check_embedder()
         try:
-            rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
+            return embedded(self._embedder, records)
         except EmbeddingError as error:
             _log.warning("kept without vectors, which reembed() will add: %s", error)
             return []
-        return [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
 
     def _keep_vectors(self, writer: Writer, made: Sequence[tuple[str, bytes]]) -> None:
         if self._embedder and made:
@@ -387,6 +387,14 @@ def _watch_over(checkout: Checkout) -> Watch:
     from hardwon.checking import Watch
 
     return Watch(checkout)
+
+
+def embedded(embedder: Embedder, records: Sequence[Record]) -> list[tuple[str, bytes]]:
+    """The records' ids and vectors, as a store keeps them."""
+    from hardwon.outside import embedders  # only where one is used
+
+    rows = embedders.as_vectors(embedder, [searchable_text(record) for record in records])
+    return [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
 
 
 def current_folder() -> Path:

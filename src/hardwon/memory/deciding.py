@@ -78,10 +78,7 @@ class Deciding(Core):
     def _change_status(self, record_id: str, to: Status, by: str, details: dict[str, Any]) -> AnyRecord:
         event = Event(record_id=record_id, kind="status", at=self.now(), by=by, status=to, **details)
         with self._writing() as writer:
-            stored = writer.get(self.project, event.record_id)
-            if not stored:
-                raise UnknownRecordError(f"there is no record {event.record_id} in project {self.project!r}")
-            envelope = original_of(stored).metadata.validation
+            envelope = original_of(self._must_find(writer, event.record_id)).metadata.validation
             check_transition(standing_beneath(envelope, writer.events_of(self.project, event.record_id)).status, to)
             changed = self._happen(writer, event)
         self._follow_in_tree()

@@ -14,9 +14,8 @@ from hardwon import intake, limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
 from hardwon.fields import now, to_us
 from hardwon.locations import DEFAULT_PROJECT
-from hardwon.memory.core import Core, current_folder
+from hardwon.memory.core import Core, current_folder, embedded
 from hardwon.model import LOCAL_ACTIONS, AnyRecord, Decision
-from hardwon.recall.searchable import searchable_text
 from hardwon.store import files, jsonl, place
 from hardwon.store.contract import Finding, Progress, Row, Stored, Writer
 from hardwon.store.place import COPIES
@@ -70,20 +69,16 @@ class Keeping(Core):
     def reembed(self, progress: Progress | None = None) -> int:
         """Makes the vectors that are missing; with another embedder than before, all of them anew. Can be interrupted and goes
         on where it was. Returns how many were made."""
-        from hardwon.outside import embedders
-
         if self._embedder is None:
             raise InvalidInputError.one("embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)")
         with self._store.write(self.project) as writer:
             writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
         done, total = 0, self._store.counts(self.project).records
         while missing := self._store.without_vector(self.project, limits.EMBED_BATCH_TEXTS):
-            records = [original_of(stored) for stored in missing]
-            rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
-            blobs = [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
+            made = embedded(self._embedder, [original_of(stored) for stored in missing])
             with self._store.write(self.project) as writer:
-                self._keep_vectors(writer, blobs)
-            done += len(records)
+                self._keep_vectors(writer, made)
+            done += len(made)
             if progress:
                 progress(done, max(total, done))
         return done

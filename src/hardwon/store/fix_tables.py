@@ -42,7 +42,6 @@ _COUNTING_WITH_KEY: Final = (
     "FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
     f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT} AND k.key"
 )
-_SOURCES_FROM: Final = 50  # fixes by which a strategy's authors are known
 _TABLES: Final = ("fix_history", "issue_patterns", "model_characteristics", "fix_count")
 _FRESH: Final = "temp.fresh_"
 _FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
@@ -338,8 +337,8 @@ class FixTables:
     def _only_source(self, strategy: str) -> str | None:
         """Who alone did this, by the newest fixes that did; None where there are several, or somebody vouches for one."""
         if strategy not in self._sources:
-            sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT {_SOURCES_FROM}"
-            found = self._run(sql, (same_strategy_key(strategy),)).fetchall()
+            sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
+            found = self._run(sql, (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX)).fetchall()
             authors = {str(author) for author, _ in found}
             alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
             self._sources[strategy] = authors.pop() if alone else None
