@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,27 @@ def test_a_writer_that_never_ends_gives_a_clear_error(tmp_path: Path, monkeypatc
             second.record_fact("x", "error")
         assert second.record_fact("y", "error").id
         assert second.stats().records == 1
+
+
+def test_a_memory_that_forgot_something_waits_no_longer_than_it_was_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries, sleep = list[float](), time.sleep
+    with Memory(tmp_path) as first, Memory(tmp_path, busy_timeout_ms=50) as hasty, ExitStack() as writing:
+        doomed = hasty.record_fact("x", "error")
+        assert hasty.forget(doomed.id).erased
+        writing.enter_context(first._store.write(first.project))
+
+        def pause(seconds: float) -> None:
+            sleep(seconds)
+            tries.append(seconds)
+            if len(tries) > 1_000:  # whoever waits as long as usual gets its turn
+                writing.close()
+
+        monkeypatch.setattr("hardwon.store.sqlite_file.time.sleep", pause)
+        with pytest.raises(BusyError, match="locked by another writer .* try again"):
+            hasty.record_fact("y", "error")
+        assert tries
 
 
 def test_a_memory_works_on_both_sides_of_a_fork(memory: Memory) -> None:

@@ -463,7 +463,7 @@ def test_many_threads_share_few_connections(database: str, monkeypatch: pytest.M
         backends = set(threads.map(work, range(60)))
     assert len(backends) == 3
     link.close()
-    assert link.is_empty
+    assert link._pool.is_empty
     with pytest.raises(ClosedError), link.reading(None):
         pass
 

@@ -127,7 +127,7 @@ class Session:
         """The one that the environment names, or a new one."""
         given = environment.get(RUNNING, "")
         if not _RUNNING.fullmatch(given):
-            return cls(new_id(datetime.now(UTC)))
+            return cls(new_id())
         found, *under_way = given.split(" ")
         return cls(found, tuple(under_way))
 

@@ -15,7 +15,7 @@ from hardwon.fields import new_id
 from hardwon.knowledge import RULE_ACTIONS, Knowledge, readable
 from hardwon.learn import distil
 from hardwon.learn.consolidation import merged_items, near_duplicates, opposite_outcomes, opposite_rules, situation_of
-from hardwon.learn.lessons import DAY_US, decision_key
+from hardwon.learn.lessons import decision_key
 from hardwon.learn.rules import Weighed, holds_for_project
 from hardwon.model import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode, Event, Metadata, Moment, Source
 from hardwon.once import done_again
@@ -181,7 +181,7 @@ def _promote(target: str, weighed: Weighed, text: str, tasks: Iterable[str], kno
 
 def _retire(task: str, weighed: Sequence[Weighed], texts: Texts, today: int, drafts: Drafts) -> None:
     for each in weighed:
-        last_day = each.support.last_us // DAY_US
+        last_day = each.support.last_us // limits.DAY_US
         shown = bool(each.support.tallies)  # what was only adopted no episode has shown yet
         if shown and each.state != "retired" and today - last_day > limits.RULE_UNUSED_DAYS:
             text = texts[each.kind].get(each.support.item, "")

@@ -13,7 +13,6 @@ from hardwon.fields import new_id
 from hardwon.govern.cleaning import clean_event
 from hardwon.knowledge import readable
 from hardwon.learn import entities, restating
-from hardwon.learn.lessons import DAY_US
 from hardwon.learn.repeats import fact_key, repeats, same_words
 from hardwon.learn.sentences import lint
 from hardwon.model import Event, Fact
@@ -78,4 +77,4 @@ def repeat(writer: Writer, project: str, first: Fact, again: Fact, at: datetime)
 
 
 def _day(event: Event) -> int:
-    return event.at_us // DAY_US
+    return event.at_us // limits.DAY_US

@@ -396,11 +396,11 @@ def _holds(commit: Commit, record: Record, tests: Sequence[Result]) -> bool:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def results(store: Store, project: str, at: datetime | None = None) -> dict[str, Result]:
+def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     """How each test that ever failed stands: from what is believed now, and from the newest whatever became of it, because a
     record may have been archived for other reasons than that its test ran again. Only what a test run wrote here counts, and
     nothing that a clock which went wrong dated long after `at`."""
-    until = from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX)) if at else None
+    until = from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX))
     asked = Filters(kind="fact", author=PYTEST, tag=PYTEST, until=until)
     live = asked.altered(status=MARK_STATUS)
     found = store.marked(project, live, PYTEST, MARK_STATUS, limits.TESTS_REMEMBERED_MAX)

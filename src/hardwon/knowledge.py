@@ -20,7 +20,7 @@ from hardwon.learn.compare import Scored
 from hardwon.learn.confidence import FixCounts, Odds, Share, Shares, fix_odds, tool_odds
 from hardwon.learn.consolidation import merged_items
 from hardwon.learn.failures import error_core, failure_hash
-from hardwon.learn.lessons import BETWEEN_NAMES, DAY_US, HELPED, Tally, adopted_key, rule_key, signature_keys
+from hardwon.learn.lessons import BETWEEN_NAMES, HELPED, Tally, adopted_key, rule_key, signature_keys
 from hardwon.learn.patterns import (
     Did,
     ModelHistory,
@@ -445,9 +445,9 @@ class Knowledge:
 
     def fixes_since(self, since: datetime) -> int:
         """Whole days from the tallies; only of the day on which it begins the records are counted."""
-        first_day = -(-to_us(since) // DAY_US)
+        first_day = -(-to_us(since) // limits.DAY_US)
         whole_days = sum(sum(total.levels) for total in self._store.day_totals(self._project, "fix", 1, first_day))
-        midnight_us = first_day * DAY_US
+        midnight_us = first_day * limits.DAY_US
         if midnight_us == to_us(since):
             return whole_days
         until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
@@ -536,7 +536,7 @@ class Knowledge:
     @property
     def _now_us(self) -> int:
         """Nothing that was adopted is newer than today, whatever its file says."""
-        return (self.today + 1) * DAY_US - 1
+        return (self.today + 1) * limits.DAY_US - 1
 
     def _thresholds(self, task_id: str) -> Thresholds:
         own = self._own_scores(task_id)

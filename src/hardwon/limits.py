@@ -137,6 +137,12 @@ OPEN_CHECK_BYTES_MAX: Final = 1 * MIB
 """A file up to this size is checked whole whenever it is opened: a few milliseconds. Larger ones are checked where they
 are read, and whole by `doctor`."""
 
+ERASURE_WAIT_MS: Final = 250
+"""How long whoever forgets something waits for readers of the old log; one that takes longer is reported as pending."""
+
+LOG_KEPT_BYTES: Final = 64 * MIB
+"""The log's file is cut back to this after a large transaction; an everyday one leaves some megabytes."""
+
 FORK_WAIT_S: Final = 10.0
 """How long a fork waits for other threads of the process to finish their statements."""
 
@@ -183,6 +189,7 @@ does not take the time: the server itself looks every minute."""
 
 POSTGRES_NAME_BYTES_MAX: Final = 63
 """PostgreSQL cuts longer names of users short, and would then take one for another."""
+
 PROJECT_BYTES_MAX: Final = 200
 """The name of a project in PostgreSQL, in UTF-8. It leads every key, and with three other names of NAME_CHARS_MAX it has to fit
 into an entry of an index, which holds 2704 bytes."""
@@ -898,9 +905,6 @@ HOOK_S_MAX: Final = 5.0
 
 GIT_S_MAX: Final = 2.0
 """One question to git from a hook. In a checkout of a million files it takes longer, and is then left unanswered."""
-SHARED_OUT_OF_MAX: Final = 300
-"""Strategies, the best first, among which room is shared out between their authors. Who fills all of them hides the others,
-and still gets no more than its share."""
 
 # --- looking at files that anybody may have named ------------------------------------------------------------------
 
@@ -945,6 +949,13 @@ VOTES_OF_AUTHOR_MAX: Final = 3
 
 STRATEGIES_WORDED_MAX: Final = 20
 """Strategies whose words are looked for where FIXES_LISTED_MAX are to be listed: of some no words may be left."""
+
+SHARED_OUT_OF_MAX: Final = 300
+"""Strategies, the best first, among which room is shared out between their authors. Who fills all of them hides the others,
+and still gets no more than its share."""
+
+SOURCES_FROM_FIXES_MAX: Final = 50
+"""The newest fixes by which it is known who used a strategy: one of another author shows soon, and thousands may be of one."""
 
 # --- whoever asks from outside --------------------------------------------------------------------------------------
 

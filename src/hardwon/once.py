@@ -18,7 +18,6 @@ from typing import ParamSpec, TypeVar
 from hardwon import limits
 from hardwon.errors import InterruptedWriteError, RepeatedError
 from hardwon.fields import to_us
-from hardwon.learn.lessons import DAY_US
 from hardwon.store.contract import Request, Store, Writer
 
 _log = logging.getLogger("hardwon")
@@ -92,7 +91,7 @@ class Requests:
                 raise RepeatedError(before.said, before.ids)
             yield writer
             at_us = to_us(self._clock())
-            since_us = at_us - limits.REQUESTS_REMEMBERED_DAYS * DAY_US
+            since_us = at_us - limits.REQUESTS_REMEMBERED_DAYS * limits.DAY_US
             writer.keep_request(project, asked.key, Request(asked.said, list(asked.ids)), at_us, since_us)
         asked.kept = True
 

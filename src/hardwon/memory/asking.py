@@ -15,7 +15,6 @@ from hardwon import intake, limits
 from hardwon.errors import InvalidInputError
 from hardwon.fields import TIME_US_MAX, from_us, to_us
 from hardwon.govern.lifecycle import effective_validation
-from hardwon.learn.lessons import DAY_US
 from hardwon.memory.core import Core
 from hardwon.model import ROUTES, STATUSES, AnyRecord, Issue, Status, Step, Validation
 from hardwon.recall.filters import Filters
@@ -110,7 +109,7 @@ class Asking(Core):
         from hardwon.knowledge import Knowledge
         from hardwon.recalling import Recaller
 
-        known = Knowledge(self._store, self.project, to_us(at) // DAY_US)
+        known = Knowledge(self._store, self.project, to_us(at) // limits.DAY_US)
         embed = self._embed_query if self._embedder else None
         last = from_us(min(to_us(at) + 1, TIME_US_MAX))
         asked = asked.altered(until=last if asked.until is None else min(asked.until, last))

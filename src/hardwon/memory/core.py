@@ -17,7 +17,6 @@ from hardwon.fields import new_id, now, to_us
 from hardwon.govern.cleaning import without_secrets
 from hardwon.govern.redaction import redact
 from hardwon.govern.trust import check_claim, credits_of_others, proved_itself, was_confirmed
-from hardwon.learn.lessons import DAY_US
 from hardwon.model import INTERNAL_KINDS, MODEL_OF_KIND, AnyRecord, Decision, Event, Metadata, Record
 from hardwon.once import Requests
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
@@ -94,8 +93,8 @@ class Core:
         here = current_folder()
         self._place = place.find(location, here)
         self.project = project_name(self._place.project if project is None else project)
-        self._caller_clock = clock or now
-        self._requests = Requests(self._clock)
+        self._clock = clock or now
+        self._requests = Requests(self.now)
         root = repository_root(here) if checkout else None
         self._repository = Repository(root) if root else None
         self._checkout = checkout_of(self._repository, here, self._place.path)
@@ -173,10 +172,7 @@ class Core:
 
     def now(self) -> datetime:
         """What the memory's clock says."""
-        return self._clock()
-
-    def _clock(self) -> datetime:
-        at = self._caller_clock()
+        at = self._clock()
         if not isinstance(at, datetime) or at.utcoffset() is None:
             raise InvalidInputError.one("clock", at, "a function that returns datetimes with a zone")
         return at
@@ -248,17 +244,20 @@ class Core:
             more, less = writer.votes(self.project, record_id, author)
             helped, hindered = helped + more, hindered + less
             if proved_itself(status, helped, hindered, self._publish_after):
-                at, why = self._clock(), f"credited {helped} times"
+                at, why = self.now(), f"credited {helped} times"
                 event = Event(
                     id=new_id(at), record_id=record_id, kind="status", at=at, by=BY_MEMORY, status="published", reason=why
                 )
                 happen(writer, self.project, event)
 
-    def _must_get(self, writer: Writer, record_id: str) -> AnyRecord:
+    def _must_find(self, writer: Writer, record_id: str) -> Stored:
         stored = writer.get(self.project, record_id)
         if not stored:
             raise UnknownRecordError(f"there is no record {record_id} in project {self.project!r}")
-        return record_of(stored)
+        return stored
+
+    def _must_get(self, writer: Writer, record_id: str) -> AnyRecord:
+        return record_of(self._must_find(writer, record_id))
 
     def _happen(self, writer: Writer, event: Event) -> AnyRecord:
         happen(writer, self.project, event)
@@ -280,7 +279,7 @@ class Core:
     def _known(self) -> Knowledge:
         from hardwon.knowledge import Knowledge
 
-        return Knowledge(self._store, self.project, to_us(self._clock()) // DAY_US)
+        return Knowledge(self._store, self.project, to_us(self.now()) // limits.DAY_US)
 
     def _pages(self, filters: Filters, limit: int | None = None, *, trusted: bool = False) -> Iterator[Stored]:
         before: Cursor | None = None
@@ -308,7 +307,7 @@ class Core:
         from hardwon.mirroring import Mirror  # most memories have no tree: only whoever has one waits for it
 
         assert isinstance(self._store, SqliteStore)  # noqa: S101  # for type checkers: only a local file has one beside it
-        return Mirror(self._store, self.project, Path(self.location).parent, kept, self._prepare, self._clock)
+        return Mirror(self._store, self.project, Path(self.location).parent, kept, self._prepare, self.now)
 
     def _mirror_within(self, writer: Writer) -> Mirror | None:
         """The tree, also where another process made it since this memory was opened."""
@@ -358,15 +357,12 @@ class Core:
         """The records' vectors. None where the embedder fails: a record is kept all the same, and reembed makes up for it."""
         if not self._embedder or not records:
             return []
-        from hardwon.outside import embedders
-
         self._check_embedder()
         try:
-            rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
+            return embedded(self._embedder, records)
         except EmbeddingError as error:
             _log.warning("kept without vectors, which reembed() will add: %s", error)
             return []
-        return [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
 
     def _keep_vectors(self, writer: Writer, made: Sequence[tuple[str, bytes]]) -> None:
         if self._embedder and made:
@@ -391,6 +387,14 @@ def _watch_over(checkout: Checkout) -> Watch:
     from hardwon.checking import Watch
 
     return Watch(checkout)
+
+
+def embedded(embedder: Embedder, records: Sequence[Record]) -> list[tuple[str, bytes]]:
+    """The records' ids and vectors, as a store keeps them."""
+    from hardwon.outside import embedders  # only where one is used
+
+    rows = embedders.as_vectors(embedder, [searchable_text(record) for record in records])
+    return [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
 
 
 def current_folder() -> Path:

@@ -49,7 +49,7 @@ class Deciding(Core):
         with self._writing() as writer:
             stored = [found for found in map(partial(writer.get, self.project), ids) if found]
             known = [found.id for found in stored if found.kind not in INTERNAL_KINDS]
-            at = self._clock()
+            at = self.now()
             for found in known:
                 event = Event(id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome)
                 writer.add_events(self.project, [clean_event(event)])
@@ -76,12 +76,9 @@ class Deciding(Core):
 
     @done_again
     def _change_status(self, record_id: str, to: Status, by: str, details: dict[str, Any]) -> AnyRecord:
-        event = Event(record_id=record_id, kind="status", at=self._clock(), by=by, status=to, **details)
+        event = Event(record_id=record_id, kind="status", at=self.now(), by=by, status=to, **details)
         with self._writing() as writer:
-            stored = writer.get(self.project, event.record_id)
-            if not stored:
-                raise UnknownRecordError(f"there is no record {event.record_id} in project {self.project!r}")
-            envelope = original_of(stored).metadata.validation
+            envelope = original_of(self._must_find(writer, event.record_id)).metadata.validation
             check_transition(standing_beneath(envelope, writer.events_of(self.project, event.record_id)).status, to)
             changed = self._happen(writer, event)
         self._follow_in_tree()
@@ -91,7 +88,7 @@ class Deciding(Core):
     def supersede(self, old_id: str, new_id: str, reason: str, by: str = "user") -> AnyRecord:
         """Archives the record `old_id` in favour of `new_id`, which replaces it for that `reason`; returns the old one as it
         stands now. `UnknownRecordError` where either is none."""
-        event = Event(record_id=old_id, kind="superseded", at=self._clock(), by=by, replaced_by=new_id, reason=reason)
+        event = Event(record_id=old_id, kind="superseded", at=self.now(), by=by, replaced_by=new_id, reason=reason)
         if event.record_id == event.replaced_by:
             raise InvalidInputError.one("new_id", new_id, "the id of another record")
         with self._writing() as writer:
@@ -112,7 +109,7 @@ class Deciding(Core):
             intake.text(name, value)
         if not source.strip() or len(source) > limits.NAME_CHARS_MAX:
             raise InvalidInputError.one("source", source, "the author whose teaching is to be undone")
-        decision = self._prepare(consolidating.decide("rollback", self._clock(), by, target=source, reason=reason))
+        decision = self._prepare(consolidating.decide("rollback", self.now(), by, target=source, reason=reason))
         with self._writing() as writer:
             self._decide(writer, decision)
             kept = self._must_get(writer, decision.id)
@@ -130,7 +127,7 @@ class Deciding(Core):
             decision = record_of(stored) if stored else None
             if isinstance(decision, Decision):
                 check_transition(decision.metadata.validation.status, "archived")
-                event = Event(record_id=wanted, kind="status", at=self._clock(), by=by, status="archived", reason="undone")
+                event = Event(record_id=wanted, kind="status", at=self.now(), by=by, status="archived", reason="undone")
             else:
                 event = self._taking_back(writer, wanted, by)
             undone = self._happen(writer, event)
@@ -149,7 +146,7 @@ class Deciding(Core):
             raise InvalidInputError.one("decision_id", f"{event.kind} {event_id}", allowed)
         if any(other.undoes == event_id for other in writer.events_of(self.project, event.record_id)):
             raise InvalidInputError.one("decision_id", event_id, "what was not taken back already")
-        return Event(record_id=event.record_id, kind="undone", at=self._clock(), by=by, undoes=event_id)
+        return Event(record_id=event.record_id, kind="undone", at=self.now(), by=by, undoes=event_id)
 
     def forget(
         self,
@@ -199,7 +196,7 @@ class Deciding(Core):
 
     def _erase(self, writer: Writer, record_ids: list[str], by: str) -> list[str]:
         """Records that are there: whoever forgets the same at the same time tells of them, or we do."""
-        at = self._clock()
+        at = self.now()
         tombstones = [clean_event(Event(id=new_id(at), record_id=gone, kind="forgotten", at=at, by=by)) for gone in record_ids]
         mirror = self._mirror_within(writer)
         if mirror:
@@ -222,7 +219,7 @@ class Deciding(Core):
         from hardwon import checking
 
         watch = checking.Watch(checkout, thorough=True)
-        report = checking.check_stale(self._store, self.project, watch, self._clock, by, dry_run, progress)
+        report = checking.check_stale(self._store, self.project, watch, self.now, by, dry_run, progress)
         if self._mirror and (report.archived or report.restored) and not dry_run:
             self._mirror.follow(restored=True)
         return report
@@ -241,7 +238,7 @@ class Deciding(Core):
             if not isinstance(test, feedback.RanTest):
                 raise InvalidInputError.one("ran", test, "instances of RanTest")
         intake.optional_text("task", task)
-        at = self._clock()
+        at = self.now()
         run = run_id if run_id is not None else new_id(at)
         root = self._repository.root if self._repository else None
         desk = feedback.Desk(
@@ -262,4 +259,4 @@ class Deciding(Core):
         `hardwon.outside.git.last_commit` tells the commit."""
         from hardwon import feedback
 
-        return feedback.publish_tested(self._store, self.project, commit, self._clock(), by or feedback.BY_HOOK)
+        return feedback.publish_tested(self._store, self.project, commit, self.now(), by or feedback.BY_HOOK)

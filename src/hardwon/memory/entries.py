@@ -69,7 +69,7 @@ class Entries(Recording, Deciding):
         stood = self._standing_under(writer, name)
         planted = self._append(writer, [_behind(record, stood)])
         for old in stood if writer.may_govern(self.project) else ():
-            at = self._clock()
+            at = self.now()
             happen(
                 writer,
                 self.project,

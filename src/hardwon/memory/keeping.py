@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from hardwon import intake, limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
 from hardwon.fields import now, to_us
-from hardwon.learn.lessons import DAY_US
 from hardwon.locations import DEFAULT_PROJECT
-from hardwon.memory.core import Core, current_folder
+from hardwon.memory.core import Core, current_folder, embedded
 from hardwon.model import LOCAL_ACTIONS, AnyRecord, Decision
-from hardwon.recall.searchable import searchable_text
 from hardwon.store import files, jsonl, place
 from hardwon.store.contract import Finding, Progress, Row, Stored, Writer
 from hardwon.store.place import COPIES
@@ -71,20 +69,16 @@ class Keeping(Core):
     def reembed(self, progress: Progress | None = None) -> int:
         """Makes the vectors that are missing; with another embedder than before, all of them anew. Can be interrupted and goes
         on where it was. Returns how many were made."""
-        from hardwon.outside import embedders
-
         if self._embedder is None:
             raise InvalidInputError.one("embedder", None, "a memory that was opened with an embedder: Memory(…, embedder=…)")
         with self._store.write(self.project) as writer:
             writer.set_embedder(self.project, self._embedder.name, self._embedder.dimension)
         done, total = 0, self._store.counts(self.project).records
         while missing := self._store.without_vector(self.project, limits.EMBED_BATCH_TEXTS):
-            records = [original_of(stored) for stored in missing]
-            rows = embedders.as_vectors(self._embedder, [searchable_text(record) for record in records])
-            blobs = [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]
+            made = embedded(self._embedder, [original_of(stored) for stored in missing])
             with self._store.write(self.project) as writer:
-                self._keep_vectors(writer, blobs)
-            done += len(records)
+                self._keep_vectors(writer, made)
+            done += len(made)
             if progress:
                 progress(done, max(total, done))
         return done
@@ -107,7 +101,7 @@ class Keeping(Core):
         failed_us = self._days_ago("older_than_days", older_than_days)
         usual = min(limits.SUCCESSES_KEPT_TIMES * older_than_days, limits.DAYS_MAX)
         succeeded_us = self._days_ago("successes_days", usual if successes_days is None else successes_days)
-        decision = self._prepare(consolidating.decide("cleanup", self._clock(), by))
+        decision = self._prepare(consolidating.decide("cleanup", self.now(), by))
         return tidying.clean_up(self._tidy(progress), Retention(failed_us, succeeded_us), decision, dry_run=dry_run)
 
     def compress(
@@ -123,7 +117,7 @@ class Keeping(Core):
         from hardwon import consolidating, tidying
 
         before_us = self._days_ago("older_than_days", older_than_days)
-        decision = self._prepare(consolidating.decide("compress", self._clock(), by))
+        decision = self._prepare(consolidating.decide("compress", self.now(), by))
         return tidying.compress(self._tidy(progress), before_us, decision, dry_run=dry_run)
 
     def compact(self, progress: Progress | None = None) -> Compacted:
@@ -140,7 +134,7 @@ class Keeping(Core):
     def _days_ago(self, field: str, days: float) -> int:
         if isinstance(days, bool) or not isinstance(days, int | float) or not 0 <= days <= limits.DAYS_MAX:
             raise InvalidInputError.one(field, days, f"a number of days from 0 to {limits.DAYS_MAX}")
-        return to_us(self._clock()) - round(days * DAY_US)
+        return to_us(self.now()) - round(days * limits.DAY_US)
 
     @property
     def fix_history(self) -> FixHistory:
@@ -160,7 +154,7 @@ class Keeping(Core):
         from hardwon.tokens import Tokens  # few ask
 
         if self._tokens is None:
-            self._tokens = Tokens(self._store.tokens(), self._clock)
+            self._tokens = Tokens(self._store.tokens(), self.now)
         return self._tokens
 
     def export(
@@ -194,7 +188,7 @@ class Keeping(Core):
             self.project,
             partial(jsonl.read, intake.path("path", path)),
             self._prepare,
-            self._clock,
+            self.now,
             by,
             dry_run,
             progress,
@@ -218,7 +212,7 @@ class Keeping(Core):
         given = records if at_once and isinstance(records, Iterator) else intake.items("records", records)
         read = partial(iter, given)
         return moving.load(
-            self._store, self.project, read, self._prepare, self._clock, by, dry_run, progress, self._mirror_within, at_once
+            self._store, self.project, read, self._prepare, self.now, by, dry_run, progress, self._mirror_within, at_once
         )
 
     def backup(self, path: str | Path, progress: Progress | None = None) -> Backup:

@@ -179,7 +179,7 @@ class Learned(Core):
         """The tests that failed when they last ran, as far as runs were recorded."""
         from hardwon import feedback
 
-        found = feedback.results(self._store, self.project, self._clock())
+        found = feedback.results(self._store, self.project, self.now())
         return sorted(name for name, result in found.items() if result.failure)
 
     def consolidate(self, *, llm: bool = False) -> Consolidation:
@@ -191,7 +191,7 @@ class Learned(Core):
         if not isinstance(llm, bool):
             raise InvalidInputError.one("llm", llm, "true or false; the model itself is given to Memory(llm=…)")
         model, notes = self._configured_llm() if llm else (None, [])
-        return consolidating.consolidate(self._store, self.project, self._known, self._prepare, self._clock(), model, notes)
+        return consolidating.consolidate(self._store, self.project, self._known, self._prepare, self.now(), model, notes)
 
     def _configured_llm(self) -> tuple[Llm | None, list[str]]:
         try:

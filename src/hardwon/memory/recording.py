@@ -185,7 +185,7 @@ class Recording(Core):
                     planted += self._append(writer, [fact])
                     self._keep_vectors(writer, [(fact.id, made[fact.id])] if fact.id in made else [])
                 else:
-                    facts.repeat(writer, self.project, first, fact, self._clock())
+                    facts.repeat(writer, self.project, first, fact, self.now())
                     self._requests.concerned(first.id)
                 kept.append(first or fact)
         self._put_in_tree(planted)
@@ -288,7 +288,7 @@ class Recording(Core):
         return self.keep(self._made(kind, own, envelope))
 
     def _made(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
-        at = self._clock()
+        at = self.now()
         metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self._place.path)
         recalled = _recalled(envelope.get("recalled"))
         return kind.model_validate({**own, "id": new_id(at), "metadata": metadata, "recalled": recalled})
@@ -300,7 +300,7 @@ class Recording(Core):
         try:
             every = self._consolidate_every
             if every and consolidating.is_due(self._store, self.project, every):
-                at = self._clock()
+                at = self.now()
                 consolidating.consolidate_recent(self._store, self.project, self._known, self._prepare, at, every)
         except HardwonError as error:
             _log.warning("the episodes are kept, but consolidation failed: %s", error)

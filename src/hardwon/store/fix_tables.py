@@ -29,13 +29,19 @@ from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import VOUCHED_STATUSES
 from hardwon.store.contract import Stored
 from hardwon.store.packing import is_packed, plain_body
+from hardwon.store.phrases import FIXES
 from hardwon.store.rows import original_of
 from hardwon.store.sqlite_sql import SQLITE, SqliteSession
 from hardwon.store.tallies import rolled_back_authors
 
 COLUMNS: Final = ", ".join(FixRow._fields)
-COUNTED_KINDS: Final = "('fix', 'cleaned')"
-_SOURCES_FROM: Final = 50  # fixes by which a strategy's authors are known
+_COUNTS: Final = f"{FIXES} AND status <> 'archived'"
+_IS_LEFT_OUT: Final = "author IN (SELECT author FROM main.fix_left_out)"
+_STORED: Final = "seq, id, kind, at_us, body, digest, validation FROM main.record"
+_COUNTING_WITH_KEY: Final = (
+    "FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
+    f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND NOT {_IS_LEFT_OUT} AND k.key"
+)
 _TABLES: Final = ("fix_history", "issue_patterns", "model_characteristics", "fix_count")
 _FRESH: Final = "temp.fresh_"
 _FULL: Final = float(ATTEMPTS_OF_FULL_CONFIDENCE)
@@ -150,7 +156,7 @@ class FixTables:
         self._close()
 
     def _fill(self) -> None:
-        for batch in self._batches("author NOT IN (SELECT author FROM main.fix_left_out)", ()):
+        for batch in self._batches(f"NOT {_IS_LEFT_OUT}", ()):
             self._show(batch)
             self._count(batch, 1)
 
@@ -168,11 +174,7 @@ class FixTables:
 
     def _batches(self, where: str, values: tuple[Any, ...]) -> Iterator[list[Numbered]]:
         """The fixes of the default project that are not archived and pass a condition."""
-        sql = (
-            "SELECT seq, id, kind, at_us, body, digest, validation FROM main.record "
-            f"WHERE project_id = '{DEFAULT_PROJECT}' AND kind IN {COUNTED_KINDS} AND status <> 'archived' AND {where} "
-            "ORDER BY seq"
-        )
+        sql = f"SELECT {_STORED} WHERE project_id = '{DEFAULT_PROJECT}' AND {_COUNTS} AND {where} ORDER BY seq"
         found = self._entries(self._run(sql, values))
         while batch := list(islice(found, limits.BATCH_ROWS)):
             yield batch
@@ -205,7 +207,7 @@ class FixTables:
         for _, entry in entries:
             applied, verified = sign * (entry.level >= APPLIED), sign * (entry.level == SUCCEEDED)
             for place in _places(entry):
-                add_to(sums, place, sign, applied, verified)
+                _add_to(sums, place, sign, applied, verified)
             pattern = patterns.setdefault((entry.pattern, entry.signature), [0, 0, ""])
             pattern[0 if verified else 1] += sign
             pattern[2] = max(pattern[2], entry.timestamp)
@@ -250,20 +252,16 @@ class FixTables:
                     self._run(f"UPDATE {table} SET last_seen = ? WHERE pattern_name = ?", (last, name))
 
     def _last_of_pattern(self, name: str, signature: str) -> str:
-        sql = (
-            f"SELECT r.seq FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
-            f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND k.key IN (?, ?) AND r.kind IN {COUNTED_KINDS} "
-            "AND r.status <> 'archived' AND r.author NOT IN (SELECT author FROM main.fix_left_out) ORDER BY r.at_us DESC"
-        )
+        sql = f"SELECT r.seq {_COUNTING_WITH_KEY} IN (?, ?) ORDER BY r.at_us DESC"
         numbers = self._run(sql, (f"signature:{signature}", cleaned_key(signature))).fetchall()
-        whole = "SELECT seq, id, kind, at_us, body, digest, validation FROM main.record WHERE seq = ?"
+        whole = f"SELECT {_STORED} WHERE seq = ?"
         found = self._entries(row for number in numbers for row in self._run(whole, number))
         return next((entry.timestamp for _, entry in found if entry.pattern == name), "")
 
     def _last_of_model(self, model: str) -> str:
         sql = (
             f"SELECT max(at_us) FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND model = ? "
-            f"AND kind IN {COUNTED_KINDS} AND status <> 'archived' AND author NOT IN (SELECT author FROM main.fix_left_out)"
+            f"AND {_COUNTS} AND NOT {_IS_LEFT_OUT}"
         )
         last_us: int | None = self._run(sql, (model,)).get
         return "" if last_us is None else text_of(from_us(last_us))
@@ -286,8 +284,7 @@ class FixTables:
         if not attempts:
             self._run(f"DELETE FROM {table} WHERE model_name = ?", (model,))
             return
-        common = f"SELECT item {counts} ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
-        issues = [item for (item,) in self._run(common, (model,))]
+        issues = [item for item, _, _ in self._issues_of(model)]
         fixes = _as_json([each.text for each in self._worded("model", model)]) if reworded else None
         last = self._last_of_model(model) if newest else at
         notes = f"{applied} of {attempts} fixes were applied, {verified} of them verified"
@@ -332,7 +329,7 @@ class FixTables:
         """How many have something to say of it."""
         sql = (
             f"SELECT count(DISTINCT author) FROM main.tally WHERE project_id = '{DEFAULT_PROJECT}' AND scope = ? AND key = ? "
-            "AND author NOT IN (SELECT author FROM main.fix_left_out)"
+            f"AND NOT {_IS_LEFT_OUT}"
         )
         found: int = self._run(sql, (f"fix.{scope}", key)).get
         return found
@@ -340,13 +337,8 @@ class FixTables:
     def _only_source(self, strategy: str) -> str | None:
         """Who alone did this, by the newest fixes that did; None where there are several, or somebody vouches for one."""
         if strategy not in self._sources:
-            sql = (
-                "SELECT r.author, r.status FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
-                f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND k.key = ? AND r.kind IN {COUNTED_KINDS} "
-                "AND r.status <> 'archived' AND r.author NOT IN (SELECT author FROM main.fix_left_out) "
-                f"ORDER BY k.seq DESC LIMIT {_SOURCES_FROM}"
-            )
-            found = self._run(sql, (same_strategy_key(strategy),)).fetchall()
+            sql = f"SELECT r.author, r.status {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT ?"
+            found = self._run(sql, (same_strategy_key(strategy), limits.SOURCES_FROM_FIXES_MAX)).fetchall()
             authors = {str(author) for author, _ in found}
             alone = len(authors) == 1 and not any(status in VOUCHED_STATUSES for _, status in found)
             self._sources[strategy] = authors.pop() if alone else None
@@ -366,12 +358,7 @@ class FixTables:
     def _words_of(self, strategy: str) -> tuple[list[str], str] | None:
         """The commands, else the analysis, of the newest fix that did this."""
         if strategy not in self._words:
-            sql = (
-                f"SELECT r.body FROM main.record_key k CROSS JOIN main.record r ON r.seq = k.seq "
-                f"WHERE k.project_id = '{DEFAULT_PROJECT}' AND k.key = ? AND r.kind IN {COUNTED_KINDS} "
-                "AND r.status <> 'archived' AND r.author NOT IN (SELECT author FROM main.fix_left_out) "
-                "ORDER BY k.seq DESC LIMIT 1"
-            )
+            sql = f"SELECT r.body {_COUNTING_WITH_KEY} = ? ORDER BY k.seq DESC LIMIT 1"
             body: str | None = self._run(sql, (same_strategy_key(strategy),)).get
             self._words[strategy] = did(body) if body else None
         return self._words[strategy]
@@ -445,7 +432,7 @@ class FixTables:
 
     def _issues_of(self, model: str) -> list[tuple[str, int, int]]:
         sql = (
-            "SELECT item, attempts, verified FROM main.fix_count WHERE scope = 'issue' AND key = ? "
+            f"SELECT item, attempts, verified FROM {self._prefix}fix_count WHERE scope = 'issue' AND key = ? "
             f"ORDER BY attempts DESC, item LIMIT {limits.FIXES_LISTED_MAX}"
         )
         return _counted(self._run(sql, (model,)))
@@ -501,7 +488,7 @@ def _places(entry: FixEntry) -> Iterator[tuple[str, str, str]]:
             yield "pattern", entry.pattern, entry.strategy
 
 
-def add_to(sums: dict[tuple[str, str, str], list[int]], place: tuple[str, str, str], *figures: int) -> None:
+def _add_to(sums: dict[tuple[str, str, str], list[int]], place: tuple[str, str, str], *figures: int) -> None:
     known = sums.get(place)
     sums[place] = list(figures) if known is None else [one + other for one, other in zip(known, figures, strict=True)]
 

@@ -12,13 +12,16 @@ from hardwon.fields import to_us
 from hardwon.model import INTERNAL_KINDS, STATUSES, VOUCHED_STATUSES, Event
 from hardwon.recall.filters import Filters
 from hardwon.store.contract import Cursor, Found, Stored
-from hardwon.store.rows import event_of
+from hardwon.store.rows import FIX_KINDS, event_of
 from hardwon.store.sql import Bound, Dialect, Session
 
 STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
 
 ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in INTERNAL_KINDS) + ")"
 """What was tried or found: all that a reader gets who names no kind."""
+
+FIXES: Final = "kind IN (" + ", ".join(f"'{kind}'" for kind in FIX_KINDS) + ")"
+"""What fix history counts."""
 
 STREAM: Final = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
 EVENTS: Final = "SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id"

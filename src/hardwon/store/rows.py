@@ -18,6 +18,9 @@ from hardwon.recall.terms import index_text
 from hardwon.store.contract import Row, Stored
 from hardwon.store.packing import is_packed, packed_body, packed_by, plain_body, unpack
 
+FIX_KINDS: Final = ("fix", "cleaned")
+"""A fix, and what is left of one that left the history."""
+
 
 def digest_of(body: bytes) -> bytes:
     """Tells a damaged body from a sound one. Not a signature: whoever can write the file can write a digest."""
@@ -69,11 +72,8 @@ def row_of(record: Record, effective: Validation | None = None, credited: tuple[
         keys_of(record) if has_keys(record) else (),
         *credited,
         lessons_of(record),
-        entry_of(record) if record.kind in _FIX_KINDS and metadata.project_id == DEFAULT_PROJECT else None,
+        entry_of(record) if record.kind in FIX_KINDS and metadata.project_id == DEFAULT_PROJECT else None,
     )
-
-
-_FIX_KINDS: Final = ("fix", "cleaned")
 
 
 def packed_row(row: Row, fix: Fix, decision_id: str) -> Row:

@@ -40,22 +40,20 @@ from hardwon.store.sqlite_file import (
     create_if_missing,
     inspect_before_opening,
     is_sound,
+    log_of,
     migrate,
     storage_errors,
 )
-from hardwon.store.sqlite_sql import SQLITE, SqliteSession
+from hardwon.store.sqlite_sql import MAKE_VOCABULARY, SQLITE, SqliteSession
 from hardwon.store.sqlite_writer import SqliteWriter
 from hardwon.store.tree_index import TreeIndex
 from hardwon.store.writing import ROW, ROW_FIELDS
-
-_ERASURE_WAIT_MS: Final = 250  # a reader that takes longer is reported as pending instead of waited for
 
 _WRITES_BETWEEN_SIZE_CHECKS: Final = 64
 _ROW_COLUMNS: Final = ", ".join(f"r.{name}" for name in ROW.split(", "))
 _NEAREST_SPARE: Final = 5  # so many times as many as are wanted, in case some are archived or gone
 _FIRST_SPARE: Final = 5
 _FIRST_MIN: Final = 100
-_VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
 
 
 class SqliteStore(SqlStore):
@@ -66,6 +64,7 @@ class SqliteStore(SqlStore):
     def __init__(self, path: Path, *, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None) -> None:
         self._path = path
         self._bytes_max = bytes_max
+        self._busy_timeout_ms = busy_timeout_ms
         self._warned = False
         self._writes = 0
         self._erasure_pending = False
@@ -209,7 +208,7 @@ class SqliteStore(SqlStore):
             self._frequency = total, frequency
         unknown = [term for term in terms if term not in frequency]
         if unknown:
-            connection.execute(_VOCABULARY).fetchall()
+            connection.execute(MAKE_VOCABULARY).fetchall()
             for term in unknown:
                 found = connection.execute("SELECT doc FROM temp.vocabulary WHERE term = ?", (term,)).get
                 frequency[term] = found or 0
@@ -321,18 +320,18 @@ class SqliteStore(SqlStore):
     # --- the file ---
 
     def size_bytes(self) -> int:
-        log = self._path.with_name(self._path.name + "-wal")
+        log = log_of(self._path)
         with self._connected() as connection:
             pages: int = connection.pragma("page_count") * connection.pragma("page_size")
         return pages + (log.stat().st_size if log.exists() else 0)
 
     def finish_erasure(self) -> bool:
         with self._connected() as connection:
-            connection.set_busy_timeout(_ERASURE_WAIT_MS)
+            connection.set_busy_timeout(limits.ERASURE_WAIT_MS)
             try:
                 busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             finally:
-                be_patient(connection)
+                be_patient(connection, self._busy_timeout_ms)
         self._erasure_pending = bool(busy) or not self._log_is_known_to_be_empty()
         return not self._erasure_pending
 
@@ -340,7 +339,7 @@ class SqliteStore(SqlStore):
         """SQLite empties the log and leaves it to the system when the disk learns of that: after a power cut, what was erased
         would stand in it again. The log is no file that SQLite locks, so that we may open it beside it."""
         try:
-            files.sync(self._path.with_name(self._path.name + "-wal"))
+            files.sync(log_of(self._path))
         except FileNotFoundError:  # a backup that nobody wrote to has none
             return True
         except OSError:

@@ -37,7 +37,6 @@ from hardwon.store.sqlite_sql import SQLITE, SqliteSession
 from hardwon.store.tallies import recount
 
 _PAGE_BYTES: Final = 4096
-_LOG_KEPT_BYTES: Final = 64 * limits.MIB  # after a large transaction the log file is cut back to this
 _BACKUP_STEP_PAGES: Final = 4096
 _DISK_REFUSED: Final = frozenset(
     {
@@ -102,7 +101,7 @@ def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_m
         "cell_size_check = ON",
         "temp_store = MEMORY",
         f"cache_size = -{limits.PAGE_CACHE_BYTES // limits.KIB}",
-        f"journal_size_limit = {_LOG_KEPT_BYTES}",
+        f"journal_size_limit = {limits.LOG_KEPT_BYTES}",
         f"max_page_count = {bytes_max // _PAGE_BYTES}",
     ):
         connection.execute(f"PRAGMA {setting}").fetchall()
@@ -173,8 +172,12 @@ def create_if_missing(path: Path) -> bool:
     return True
 
 
+def log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
 def _companions(path: Path) -> tuple[Path, Path]:
-    return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
+    return log_of(path), path.with_name(path.name + "-shm")
 
 
 def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> None:
@@ -206,7 +209,7 @@ def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> No
 
 
 def _has_log(path: Path) -> bool:
-    log, _ = _companions(path)
+    log = log_of(path)
     return log.exists() and log.stat().st_size > 0
 
 

@@ -94,3 +94,6 @@ class SqliteDialect(Dialect):
 
 
 SQLITE: Final = SqliteDialect()
+
+MAKE_VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
+"""Every term of the search index, with how many records have it (`doc`), for one connection."""

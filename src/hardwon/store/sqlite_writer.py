@@ -14,7 +14,7 @@ from hardwon.store import tallies, vectors
 from hardwon.store.contract import Appended, Row
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.packing import is_packed
-from hardwon.store.sqlite_sql import SQLITE, SqliteSession
+from hardwon.store.sqlite_sql import MAKE_VOCABULARY, SQLITE, SqliteSession
 from hardwon.store.tree_index import TreeIndex
 from hardwon.store.writing import ROW, ROW_FIELDS, Kept, SqlWriter, taught_by
 
@@ -208,12 +208,12 @@ class SqliteWriter(SqlWriter):
         """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves. Whether there is a signpost
         to which no living term leads any more."""
         run = self._connection.execute
-        run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.living USING fts5vocab ('main', 'record_text', 'row')")
+        run(MAKE_VOCABULARY)
         for (signpost,) in run("SELECT term FROM main.record_text_idx"):
             # Its first byte names the index; a signpost may end within a character, so it is compared as bytes.
             beginning = bytes(signpost)[1:]
             lower = beginning.decode(errors="ignore")
-            terms = run("SELECT term FROM temp.living WHERE term >= ? LIMIT 1", (lower,))
+            terms = run("SELECT term FROM temp.vocabulary WHERE term >= ? LIMIT 1", (lower,))
             if beginning and not any(term.encode().startswith(beginning) for (term,) in terms):
                 return True
         return False

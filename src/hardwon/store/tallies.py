@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Any, Final
 
 from hardwon import limits
@@ -15,7 +16,6 @@ from hardwon.errors import DamagedError
 from hardwon.learn.confidence import Share
 from hardwon.learn.lessons import (
     APPLIED,
-    DAY_US,
     FAILED,
     KIND_OF_SCOPE,
     LEVELS,
@@ -43,7 +43,6 @@ _SUMS: Final = ["vouched", "total", *_LEVELS]
 _TIMES: Final = f"({' + '.join(_LEVELS)})"
 _WHERE_PLACE: Final = " AND ".join(f"{name} = ?{number}" for number, name in enumerate(_PLACE.split(", "), 1))
 _TASK_SCOPES: Final = ("score", "works", "avoid", "card")  # taught by episodes whose task is the key
-_BATCH_RECORDS: Final = 1_000
 _HALF_LIVES_MAX: Final = 1_000  # after so many a weight is next to nothing; after a few more no number can hold it
 
 
@@ -114,7 +113,7 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
         groups.setdefault((project, KIND_OF_SCOPE[scope], day, author, task), set()).add(place)
     for (project, kind, day, author, task), wanted in groups.items():
         where = "project_id = ?1 AND kind IN (?2, 'cleaned') AND author = ?3 AND at_us >= ?4 AND at_us < ?5"
-        bound = Bound([project, kind, author, day * DAY_US, (day + 1) * DAY_US])
+        bound = Bound([project, kind, author, day * limits.DAY_US, (day + 1) * limits.DAY_US])
         if task is not None:
             where += f" AND task_id = {bound.add(task)}"
         found: dict[TallyKey, list[Any]] = {}  # best, last_us, last_id
@@ -135,7 +134,7 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
 
 
 def _place(taught: Taught, lesson: Any) -> TallyKey:
-    day = taught.at_us // DAY_US
+    day = taught.at_us // limits.DAY_US
     return taught.project_id, lesson.scope, lesson.key, lesson.item, day, taught.author
 
 
@@ -160,13 +159,9 @@ def taught_where(session: Session, where: str, values: Values, *, newest_first: 
 def _count_afresh(session: Session, dialect: Dialect, project: str) -> None:
     """Fills a table of this session, `fresh`, with what the project's records teach."""
     dialect.make_fresh_tallies(session)
-    batch: list[Taught] = []
-    for taught in taught_where(session, "project_id = ?1", (project,)):
-        batch.append(taught)
-        if len(batch) == _BATCH_RECORDS:
-            add(session, dialect, batch, "fresh")
-            batch = []
-    add(session, dialect, batch, "fresh")
+    found = taught_where(session, "project_id = ?1", (project,))
+    while batch := list(islice(found, limits.BATCH_ROWS)):
+        add(session, dialect, batch, "fresh")
 
 
 def count_differing(session: Session, dialect: Dialect, project: str) -> int:

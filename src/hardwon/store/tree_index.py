@@ -30,6 +30,8 @@ _STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation"
 _FILE: Final = "f.folder, f.name, f.seq, f.state, f.mtime_ns, f.size, f.digest"
 _LIVE: Final = f"f.state IN ({DUE}, {IN_STEP})"
 _OPEN: Final = f"f.state IN ({DUE}, {GOING})"
+_SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"
+_THAT_FILE_AGAIN: Final = "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size"
 _BY_TIME: Final = itemgetter(7, 2)  # of a match: its time, then when it came in
 
 
@@ -215,18 +217,14 @@ class TreeIndex:
         ids = {path: self.folder_id(path) for path in {file.folder for file in files}}
         self._run_many(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            "SELECT ?1, ?2, seq, ?4, ?5, ?6, ?7, at_us FROM record WHERE project_id = ?8 AND id = ?3 "
-            "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size",
+            f"SELECT ?1, ?2, seq, ?4, ?5, ?6, ?7, at_us FROM record WHERE project_id = ?8 AND id = ?3 {_THAT_FILE_AGAIN}",
             [(ids[file.folder], *file[1:], self._project) for file in files],
         )
 
     def touch(self, file: File, seen: tuple[int, int], digest: bytes) -> None:
         """The file looks otherwise, or says the same in other words: then what it said before is past."""
         if digest == file.digest:
-            self._run(
-                "UPDATE tree_file SET mtime_ns = ?, size = ? WHERE folder = ? AND name = ? AND seq = ? AND digest = ?",
-                (*seen, *file[:3], digest),
-            )
+            self._run(f"UPDATE tree_file SET mtime_ns = ?, size = ? WHERE {_SAME}", (*seen, *file[:3], digest))
         else:
             self.make_past(file)
             self._insert(file.folder, file.name, file.seq, file.state, *seen, digest)
@@ -239,21 +237,17 @@ class TreeIndex:
     def _insert(self, *row: Any) -> None:
         self._run(
             "INSERT INTO tree_file (folder, name, seq, state, mtime_ns, size, digest, at_us) "
-            "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, at_us FROM record WHERE seq = ?3 "
-            "ON CONFLICT DO UPDATE SET state = excluded.state, mtime_ns = excluded.mtime_ns, size = excluded.size",
+            f"SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, at_us FROM record WHERE seq = ?3 {_THAT_FILE_AGAIN}",
             row,
         )
 
     def make_past(self, file: File) -> None:
-        self._set_state(file, PAST)
+        self._run(f"UPDATE tree_file SET state = {PAST} WHERE {_SAME}", (*file[:3], file.digest))
 
     def make_due(self, file: File) -> None:
         """It is to be written anew."""
-        self._set_state(file, DUE)
-        self._run(f"UPDATE tree_file SET mtime_ns = {NOTHING_THERE} WHERE {_SAME}", (*file[:3], file.digest))
-
-    def _set_state(self, file: File, state: int) -> None:
-        self._run(f"UPDATE tree_file SET state = ? WHERE {_SAME}", (state, *file[:3], file.digest))
+        changes = f"state = {DUE}, mtime_ns = {NOTHING_THERE}"
+        self._run(f"UPDATE tree_file SET {changes} WHERE {_SAME}", (*file[:3], file.digest))
 
     # --- what is still to be done ---
 
@@ -364,6 +358,3 @@ class TreeIndex:
     def keep_forgotten(self, ids: Iterable[str]) -> None:
         sql = "INSERT INTO tree_forgotten VALUES (?, ?) ON CONFLICT DO NOTHING"
         self._run_many(sql, [(self._project, each) for each in ids])
-
-
-_SAME: Final = "folder = ? AND name = ? AND seq = ? AND digest = ?"

@@ -490,11 +490,6 @@ class Link:
     def close(self) -> None:
         self._pool.close()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no connection is open."""
-        return self._pool.is_empty
-
     def _begun(self, opening: str, *, is_writing: bool) -> PostgresSession:
         patience = _Patience(limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S)
         while True:

@@ -166,12 +166,17 @@ def migrate(session: PostgresSession) -> None:
 def bring_up_to_date(link: Link) -> None:
     """For a database that an older version set up: by whoever comes first and owns it."""
     with administering(link) as session:
-        (owns,) = session.first(f"SELECT pg_has_role(session_user, '{OWNER}', 'MEMBER')") or (False,)
-        if not owns:
+        if not owns_database(session):
             raise PlaceError(
                 f"the database at {link.location} was set up by an older Hardwon: its owner runs `hardwon postgres init` once"
             )
         migrate(session)
+
+
+def owns_database(session: PostgresSession) -> bool:
+    """Whether the URL's user may act as the owner of the schema."""
+    (owns,) = session.first(f"SELECT pg_has_role(session_user, '{OWNER}', 'MEMBER')") or (False,)
+    return bool(owns)
 
 
 def version_of(session: PostgresSession) -> int:
@@ -277,11 +282,15 @@ def _check_name(project: str) -> None:
 
 def _make_role(session: PostgresSession, role: str) -> None:
     # Somebody may be setting another database of the same server up right now.
-    if session.first("SELECT 1 FROM pg_roles WHERE rolname = ?1", (role,)) is None:
+    if not _is_role(session, role):
         session.run(
             f"DO $$ BEGIN CREATE ROLE {quoted(role)} NOLOGIN NOSUPERUSER NOBYPASSRLS; "
             "EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
         )
+
+
+def _is_role(session: PostgresSession, name: str) -> bool:
+    return session.first("SELECT 1 FROM pg_roles WHERE rolname = ?1", (name,)) is not None
 
 
 def _make_member(session: PostgresSession, role: str, member: str) -> None:
@@ -308,7 +317,7 @@ def _grantors(session: PostgresSession, role: str, member: str) -> list[str]:
 
 
 def _must_exist(session: PostgresSession, user: str) -> None:
-    if session.first("SELECT 1 FROM pg_roles WHERE rolname = ?1", (user,)) is None:
+    if not _is_role(session, user):
         raise InvalidInputError.one("user", user, "a user of this server: CREATE ROLE … LOGIN makes one")
 
 
@@ -332,13 +341,17 @@ def _database(session: PostgresSession) -> str:
 
 def is_distributed(session: PostgresSession) -> bool:
     """Whether the tables are spread over several machines."""
-    if session.first("SELECT 1 FROM pg_extension WHERE extname = 'citus'") is None:
+    if not _has_citus(session):
         return False
     return session.first("SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('hardwon.record')") is not None
 
 
+def _has_citus(session: PostgresSession) -> bool:
+    return session.first("SELECT 1 FROM pg_extension WHERE extname = 'citus'") is not None
+
+
 def _refuse_without_citus(session: PostgresSession) -> None:
-    if session.first("SELECT 1 FROM pg_extension WHERE extname = 'citus'") is None:
+    if not _has_citus(session):
         raise PlaceError(
             "tables are distributed by Citus, which this database does not have: install it on every machine, "
             "CREATE EXTENSION citus, add the workers with citus_add_node, and run this again"

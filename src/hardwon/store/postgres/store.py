@@ -29,7 +29,7 @@ from hardwon.store.contract import (
     TokenKeep,
     Writer,
 )
-from hardwon.store.phrases import ORDINARY, STORED
+from hardwon.store.phrases import FIXES, ORDINARY, STORED
 from hardwon.store.place import COPIES
 from hardwon.store.postgres import setup
 from hardwon.store.postgres.link import CutOffError, Link, PostgresSession
@@ -147,9 +147,8 @@ class PostgresStore(SqlStore):
         return scored[:limit]
 
     def stream(self, project: str) -> Generator[Stored]:
-        sql = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         with self._snapshot(project) as session:
-            for row in session.stream(sql, (project,)):
+            for row in session.stream(phrases.STREAM, (project,)):
                 yield Stored._make(row)
 
     def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
@@ -171,7 +170,7 @@ class PostgresStore(SqlStore):
 
     def events(self, project: str) -> Generator[Event]:
         with self._snapshot(project) as session:
-            for (body,) in session.stream("SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id", (project,)):
+            for (body,) in session.stream(phrases.EVENTS, (project,)):
                 yield event_of(body)
 
     def projects(self) -> list[str]:
@@ -264,11 +263,11 @@ class PostgresStore(SqlStore):
 
     def _vacuum(self, how: str) -> bool:
         with self._link.reading(None) as session:
-            (owns,) = session.first(f"SELECT pg_has_role(session_user, '{OWNER}', 'MEMBER')") or (False,)
+            owns = setup.owns_database(session)
         if owns:
             tables = ", ".join(f"{SCHEMA}.{table}" for table in PROJECT_TABLES)
             self._link.maintain(OWNER, f"VACUUM ({how}) {tables}")
-        return bool(owns)
+        return owns
 
     def backup(self, target: Path, progress: Progress | None) -> str:  # noqa: ARG002  # nothing is done
         raise FileOnlyError(f"this memory is a database: {COPIES}")
@@ -276,7 +275,7 @@ class PostgresStore(SqlStore):
     def check(self, project: str) -> Iterator[Finding]:
         roles = self._roles_of(project)
         with self._link.reading(None) as session:
-            (server,) = session.first("SELECT current_setting('server_version')") or ("",)
+            server = _setting(session, "server_version")
             yield Finding("postgresql", True, f"PostgreSQL {server}; {'pgvector' if self._extension else 'no pgvector'}")
             settings = {name: _setting(session, name) for name in ("fsync", "synchronous_commit", "full_page_writes")}
             durable = settings["fsync"] == "on" and settings["full_page_writes"] == "on"
@@ -493,7 +492,7 @@ def _untrue_fixes(session: PostgresSession, project: str) -> int:
     """Fixes that the views do not show as they should."""
     sql = (
         f"SELECT count(*) FROM record r LEFT JOIN fix f ON {POSTGRES.same_row('f', 'r')} WHERE r.project_id = ?1 "
-        "AND r.kind IN ('fix', 'cleaned') AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "
+        f"AND r.{FIXES} AND (f.seq IS NULL OR f.model IS DISTINCT FROM r.model "
         "OR f.issue_type IS DISTINCT FROM r.issue_type)"
     )
     (untrue,) = session.first(sql, (project,)) or (0,)

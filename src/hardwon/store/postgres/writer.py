@@ -28,7 +28,7 @@ from hardwon.store.packing import is_packed
 from hardwon.store.postgres.link import PostgresSession
 from hardwon.store.postgres.schema import GOVERNOR, ORDINARY_EVENTS, SCHEMA
 from hardwon.store.postgres.words import IN_BODY_ALONE, ONCE, POSTGRES, as_rows, as_vector, mark_of, rows_with
-from hardwon.store.rows import original_of
+from hardwon.store.rows import FIX_KINDS, original_of
 from hardwon.store.writing import SqlWriter, taught_by
 
 _RECORD: Final = {
@@ -218,7 +218,7 @@ class PostgresWriter(SqlWriter):
             derived["record_tag"] += [(project, seq, tag) for tag in row.tags]
             derived["record_file"] += [(project, seq, number, path) for number, path in enumerate(row.files)]
             derived["record_key"] += [(project, seq, key) for key in row.keys]
-            if row.kind in _FIX_KINDS:
+            if row.kind in FIX_KINDS:
                 derived["fix"].append(_fix_values(project, seq, row))
         with self._session.together():
             for table, rows in derived.items():
@@ -465,7 +465,6 @@ class PostgresWriter(SqlWriter):
         self._session.run(sql, (project, [found for found, _ in given], [blob for _, blob in given], numbers))
 
 
-_FIX_KINDS: Final = ("fix", "cleaned")
 _WITNESS_RECORD: Final = "SELECT 1 FROM record WHERE project_id = ?1 AND id = ?2"
 _WITNESS_EVENT: Final = "SELECT 1 FROM event WHERE project_id = ?1 AND id = ?2"
 _COUNTING_TERMS: Final = 1
