@@ -239,12 +239,14 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
         "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
         "40 22 0:50 / /mnt/team\\040share rw - nfs4 server:/export rw\n"
         "41 22 0:51 / /mnt/team\\040share/local rw - tmpfs tmpfs rw\n"
+        "42 22 0:52 / /mnt/größe\\134x rw - nfs4 server:/more rw\n"
         "garbage\n"
     )
     assert file_system_of(Path("/home/x"), mounts) == "ext4"
     assert file_system_of(Path("/mnt/team share/brain"), mounts) == "nfs4"
     assert file_system_of(Path("/mnt/team share/local/x"), mounts) == "tmpfs"
     assert file_system_of(Path("/mnt/team share2"), mounts) == "ext4"
+    assert file_system_of(Path("/mnt/größe\\x/brain"), mounts) == "nfs4"
     assert file_system_of(Path("/x"), "") == ""
     refuse_network_file_system(tmp_path)
     monkeypatch.setattr("hardwon.store.files.file_system_of", lambda *_: "nfs4")

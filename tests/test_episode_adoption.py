@@ -308,6 +308,15 @@ def test_a_file_that_went_on_takes_the_place_of_its_earlier_state(memory: Memory
     assert memory.stats().records == 100 + min(more, 100)
 
 
+def test_a_file_that_went_on_has_a_card_whose_worker_is_no_text(memory: Memory, tmp_path: Path) -> None:
+    cards = [card(worker_id={"host": "a", "slots": [1, 2]}, correct_decision=["wait"])]
+    state = save(run(fresh(), [told(n, mistake_cards=cards) for n in range(120)]), tmp_path / "a.json")
+    adopt(tmp_path / "a.json", memory)
+    later = save(run(state, [told(n) for n in range(150)], 120), tmp_path / "a.json")
+    adopt(tmp_path / "a.json", memory)
+    assert export_agent_memory(memory) == later
+
+
 def test_a_file_that_was_only_consolidated_since(memory: Memory, tmp_path: Path) -> None:
     state = save(run(fresh(), [told(n, score=0.9) for n in range(5)]), tmp_path / "old.json")
     consolidate(state)

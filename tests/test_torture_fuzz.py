@@ -38,6 +38,8 @@ KNOWN: dict[str, list[Any]] = {
     "events": [b"9" * 5_000],
     "place": ["postgresql://annamode=require&password=hunter2hunter2", "postgresql://h/brain&password=hunter2hunter2"],
     "packed body": ["1:", "1:eNo="],
+    "traceback of pytest": ["a" * 5_000 + ".py:3: in f\n", 'File "a\0b.py", line 3, in f\n'],
+    "mounts": ["36 35 98:0 /m /a\ud800 rw - nfs4 h:/x rw\n"],
 }
 """What was found once."""
 

@@ -330,12 +330,17 @@ def _bits(scores: list[float]) -> float:
     return min(told, changes * math.log2(len(scores))) if scores else 0.0
 
 
+def _key_of(card: dict[str, Any]) -> str:
+    """A worker, or a decision, may be whatever JSON can hold."""
+    return json.dumps(episode_dict.card_key(card), sort_keys=True)
+
+
 def _kept(new: _State, old: _State) -> bool:
     """Whether rules and cards of the older one are there, as far as the newer one had room for them, seen as often or more."""
-    seen = {episode_dict.card_key(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
+    seen = {_key_of(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
     full = len(seen) >= limits.TRAINING_CARDS
     for card in old.memory["mistake_cards"]:
-        if seen.get(episode_dict.card_key(card), math.inf if full else 0) < card.get("seen_count", 1):
+        if seen.get(_key_of(card), math.inf if full else 0) < card.get("seen_count", 1):
             return False
     for task, rules in old.memory["task_rules"].items():
         now = new.memory["task_rules"].get(task, [])

@@ -118,11 +118,16 @@ def _failure(node_id: str, where: str, report: Any, folder: Path, named: _Names)
 
 def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
     """The test's own file, then those of the traceback that belong to the project, the last frames first."""
-    own = (inside / name.partition("::")[0]).resolve()
+    own = inside / name.partition("::")[0]
     seen = [folder / (found["plain"] or found["native"]) for found in _PLACES.finditer(text)]
-    found = dict.fromkeys([own, *(path.resolve() for path in reversed(seen))])
-    ours = [str(path) for path in found if path.is_relative_to(inside) and _is_ours(path.relative_to(inside))]
-    return [path for path in ours if Path(path).is_file()][: limits.TEST_FILES_MAX]
+    found = dict.fromkeys(path.resolve() for path in (own, *reversed(seen)) if _is_file(path))
+    ours = [path for path in found if path.is_relative_to(inside) and _is_ours(path.relative_to(inside))]
+    return [str(path) for path in ours][: limits.TEST_FILES_MAX]
+
+
+def _is_file(path: Path) -> bool:
+    """What cannot even be named is none: a traceback may say anything."""
+    return os.path.isfile(path)  # noqa: PTH113  # a Path raises where a name is too long, or has a zero in it
 
 
 def _is_ours(path: Path) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -221,6 +222,9 @@ def is_of_the_system(real: str, root: str = "/") -> bool:
     return any(real.startswith(folder) and not f"{root}/".startswith(folder) for folder in SYSTEM_FOLDERS)
 
 
+_ESCAPED: Final = re.compile(r"\\([0-7]{3})")  # how the list of mounts writes blanks and backslashes
+
+
 def file_system_of(path: Path, mounts: str) -> str:
     """The type of the file system that `path` is on, from the text of /proc/self/mountinfo; empty when unknown."""
     best, best_type = "", ""
@@ -230,7 +234,7 @@ def file_system_of(path: Path, mounts: str) -> str:
         fields = before.split()
         if not separator or len(fields) < 5 or not after.split():
             continue
-        point = fields[4].encode().decode("unicode_escape")
+        point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), fields[4])
         inside = target == point or target.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(best):
             best, best_type = point, after.split()[0]

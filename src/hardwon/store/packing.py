@@ -35,7 +35,7 @@ def pack(text: str) -> str:
 
 
 def unpack(packed: str) -> str:
-    """ValueError where it is not what was packed. A few bytes can stand for many: no more is unpacked than a record has."""
+    """ValueError where it is not what was packed. A few bytes can stand for many: no more is unpacked than a record can be."""
     if not packed.startswith(_MARK):
         raise ValueError("packed by a newer version")
     unpacker = zlib.decompressobj(zdict=_COMMON)
