@@ -902,7 +902,7 @@ def test_a_save_is_on_disk_when_it_returns(path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", replaced)
     save_agent_memory(memory, path)
-    assert done == ["file", "name", "folder"]
+    assert done == ["folder", "file", "name", "folder"]  # the first is the one in which outputs was made
 
 
 def test_a_full_disk_leaves_the_file_and_the_memory_as_they_were(path: Path) -> None:
