@@ -681,6 +681,20 @@ def test_places_that_hold_no_data_set(tmp_path: Path) -> None:
             validate(nothing)
 
 
+def test_a_folder_that_is_refused_is_not_kept_open(tmp_path: Path) -> None:
+    before = free_descriptor()
+    with pytest.raises(PlaceError, match="not a file; name a file"):
+        validate(tmp_path)
+    assert free_descriptor() == before
+
+
+def free_descriptor() -> int:
+    """The number that the next file gets: the least that is free."""
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor
+
+
 def test_bounds_on_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "set.json"
     path.write_text(json.dumps([LOGIN] * 5))

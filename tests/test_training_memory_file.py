@@ -682,6 +682,20 @@ def test_a_long_run_without_a_save_is_remembered_as_a_sum(path: Path, monkeypatc
     assert json.loads(path.read_text())["total_episodes"] == 1502
 
 
+def test_a_sum_has_its_tasks_in_the_order_in_which_they_came(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TRAINING_PENDING_MAX", 40)
+    monkeypatch.setattr(limits, "TRAINING_SCORES_MAX", 2)
+    memory, other = load_agent_memory(path), load_agent_memory(path)
+    tasks = [f"task {number}" for number in range(30)]
+    for task in [*tasks, *3 * ["task 7"], *10 * ["task 29"]]:
+        record_episode(memory, episode("one", task))
+    save_agent_memory(record(other, "other"), path)
+    save_agent_memory(memory, path)
+    kept = json.loads(path.read_text())
+    assert list(kept["score_history"]) == ["t", *tasks]
+    assert {task: older["count"] for task, older in kept["older_scores"].items()} == {"task 7": 2, "task 29": 9}
+
+
 @pytest.mark.parametrize("kind", ["dict", "deepcopy", "pickle"])
 @pytest.mark.parametrize("when", [1, 15, 30])
 @pytest.mark.parametrize("copy_first", [False, True], ids=["original first", "copy first"])
@@ -888,7 +902,7 @@ def test_a_save_is_on_disk_when_it_returns(path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", replaced)
     save_agent_memory(memory, path)
-    assert done == ["file", "name", "folder"]
+    assert done == ["folder", "file", "name", "folder"]  # the first is the one in which outputs was made
 
 
 def test_a_full_disk_leaves_the_file_and_the_memory_as_they_were(path: Path) -> None:

@@ -305,6 +305,9 @@ RULES_COMPARED_MAX: Final = 200
 TASKS_CONSIDERED_MAX: Final = 50
 """Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones seen most often."""
 
+ADOPTED_SEEN_MAX: Final = 1_000_000
+"""How often an adopted card can have been seen: more than any agent was trained for is no count."""
+
 PROJECT_RULES_MAX: Final = 20
 """Rules of the whole project that are looked into, those of the most tasks; as many as training memory kept."""
 
@@ -410,6 +413,22 @@ MARK_CHARS_MAX: Final = 64
 
 ACCENTS_MAX: Final = 4
 """Combining marks in a row on one letter. Vietnamese needs two, pointed Hebrew three; hundreds hide the text around them."""
+
+CASE_ACTS_MAX: Final = 100
+"""Actions of a similar case that a context is made from, the last ones: a run may have thousands, and whoever asks waits."""
+
+EXAMPLE_CHARS_MAX: Final = 900
+"""A similar task, and likewise the action that helped with it. With the mark both fit one line of a context."""
+
+NAMES_CHARS_MAX: Final = 1_800
+"""Names that a context lists. With the mark they fit one line of it."""
+
+DIGEST_CHARS_MAX: Final = 400
+"""An action that is looked at as a short one: a longer one has more tokens than a short one may have, and to count them takes
+time."""
+
+DIGESTS_CONSIDERED_MAX: Final = 200
+"""Short actions that a context chooses from: all of them are weighed anew for every line."""
 
 # --- embeddings -------------------------------------------------------------------------------------------------
 
@@ -568,7 +587,10 @@ TRAINING_EPISODES_UNSAVED_MAX: Final = 1_000
 saves must not fill the machine."""
 
 TRAINING_RULES_PER_TASK: Final = 10
-"""Rules of one task in a training memory, the newest; twice as many hold for all tasks. As it always kept them."""
+"""Rules of one task in a training memory, the newest, as it always kept them."""
+
+TRAINING_GLOBAL_RULES: Final = 20
+"""Rules of a training memory that hold for all tasks, the newest, as it always kept them."""
 
 TRAINING_CARDS: Final = 30
 """Mistake cards of a training memory, those seen most often, as it always kept them."""

@@ -19,7 +19,7 @@ from hardwon.learn.signatures import generate_issue_signature
 from hardwon.learn.trajectories import error_in
 from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, StaleFile, Step, Trajectory
 from hardwon.recall.advice import Advice, Attempt, advice_on
-from hardwon.recall.compose import ACT_CHARS_MAX, ACTS_MAX, Act, Case, Line, Room, similar_cases
+from hardwon.recall.compose import Act, Case, Line, Room, similar_cases
 from hardwon.recall.fence import CUT, clean_line, fenced, fenced_line
 from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
@@ -414,20 +414,20 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
 
 def _acts(record: AnyRecord) -> list[Act]:
     if isinstance(record, Trajectory):
-        steps = record.steps[-ACTS_MAX:]
+        steps = record.steps[-limits.CASE_ACTS_MAX :]
         last = len(steps) - 1
         return [
             Act(
-                step.action[:ACT_CHARS_MAX],
-                step.observation[:ACT_CHARS_MAX],
+                step.action[: limits.ACTION_CHARS_MAX],
+                step.observation[: limits.ACTION_CHARS_MAX],
                 step.reward + record.final_reward * (number == last),
                 worked(step),
             )
             for number, step in enumerate(steps)
         ]
     if isinstance(record, Fix) and record.fix_commands:
-        action = " && ".join(record.fix_commands)[:ACT_CHARS_MAX]
-        return [Act(action, record.analysis[:ACT_CHARS_MAX], float(record.succeeded), record.succeeded)]
+        action = " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX]
+        return [Act(action, record.analysis[: limits.ACTION_CHARS_MAX], float(record.succeeded), record.succeeded)]
     return []
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.govern.retention import Aged, Retention
-from hardwon.learn.fix_rows import document_signature, level_of, pattern_name
-from hardwon.learn.lessons import SUCCEEDED, lessons_of, same_strategy_key, strategy_key
+from hardwon.learn.fix_rows import document_signature, pattern_name
+from hardwon.learn.lessons import SUCCEEDED, lessons_of, level_of_fix, same_strategy_key, strategy_key
 from hardwon.learn.signatures import generate_issue_signature
 from hardwon.model import Cleaned, Decision, Fix, Metadata, Moment, Source
 from hardwon.once import done_again
@@ -185,7 +185,7 @@ def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
         strategy=strategy_key(fix),
         fix_commands=[command[: limits.LESSON_CHARS_MAX] for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]],
         analysis="" if any(map(str.strip, fix.fix_commands)) else fix.analysis[: limits.LESSON_CHARS_MAX],
-        level=level_of(fix),
+        level=level_of_fix(fix),
         lessons=list(lessons_of(fix)),
         packed=packed,
     )

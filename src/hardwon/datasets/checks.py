@@ -112,7 +112,7 @@ def _summary(given: Mapping[str, Any]) -> Iterator[Wrong]:
     summary = given.get("summary", ABSENT)
     if isinstance(summary, str) and summary is not ABSENT:
         if not _SUMMARY.fullmatch(summary):
-            yield Wrong("summary", summary, "is not fit for a file name", f"use {safe_summary(summary[:1_000])}")
+            yield Wrong("summary", summary, "is not fit for a file name", f"use {safe_summary(summary)}")
     else:
         wrong = "is required" if summary is ABSENT else "is not text"
         yield Wrong("summary", summary, wrong, "name it in a few lowercase words joined by underscores")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -15,6 +14,7 @@ from hardwon import intake, limits
 from hardwon.datasets import literal
 from hardwon.datasets.report import Fault, shown
 from hardwon.errors import InvalidInputError, PlaceError, Problem
+from hardwon.store import files
 
 _LINES: Final = (".jsonl", ".ndjson")
 _PYTHON: Final = (".py",)
@@ -54,11 +54,9 @@ def read(source: Any) -> Entries:
 
 def _text_of(path: Path) -> str:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe that nobody writes to is not waited for
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise PlaceError(f"cannot read {path}: it is not a file; name a file, or give the list itself")
-            data = file.read(limits.DATASET_BYTES_MAX + 1)
+        data = files.read_regular(path, limits.DATASET_BYTES_MAX + 1)
+    except PlaceError:
+        raise PlaceError(f"cannot read {path}: it is not a file; name a file, or give the list itself") from None
     except OSError as error:
         raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
     if len(data) > limits.DATASET_BYTES_MAX:

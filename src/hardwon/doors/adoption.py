@@ -191,11 +191,10 @@ def _refuse_export(file: Path, found: object) -> None:
 
 def _adopt_fix_history(source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None) -> Adoption:
     """A database; of a folder, also the knowledge base beside it."""
-    named = {} if author is None else {"author": author}
     database = source / fix_adoption.FILE_NAME if source.is_dir() else source
     done = _of_fixes(
         StoreKind.FIX_HISTORY,
-        fix_adoption.adopt_fix_history(database, memory, dry_run=dry_run, progress=progress, **named),
+        fix_adoption.adopt_fix_history(database, memory, dry_run=dry_run, progress=progress, **_named(author)),
     )
     knowledge = database.with_name(fix_adoption.KNOWLEDGE_BASE_NAME)
     if not source.is_dir() or not knowledge.is_file():
@@ -209,10 +208,14 @@ def _adopt_fix_history(source: Path, memory: Memory, author: str | None, dry_run
 def _adopt_knowledge_base(
     source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None
 ) -> Adoption:
-    named = {} if author is None else {"author": author}
     file = source / fix_adoption.KNOWLEDGE_BASE_NAME if source.is_dir() else source
-    done = fix_adoption.adopt_knowledge_base(file, memory, dry_run=dry_run, progress=progress, **named)
+    done = fix_adoption.adopt_knowledge_base(file, memory, dry_run=dry_run, progress=progress, **_named(author))
     return _of_fixes(StoreKind.KNOWLEDGE_BASE, done)
+
+
+def _named(author: str | None) -> dict[str, str]:
+    """Where nobody says whose it is, each kind has a name of its own."""
+    return {} if author is None else {"author": author}
 
 
 def _of_fixes(kind: StoreKind, done: FixAdoption) -> Adoption:
@@ -225,8 +228,7 @@ def _adopt_training_memory(
 ) -> Adoption:
     from hardwon.doors.episode_adoption import adopt as adopt_training_memory
 
-    named = {} if author is None else {"author": author}
-    done = adopt_training_memory(source, memory, dry_run=dry_run, progress=progress, **named)
+    done = adopt_training_memory(source, memory, dry_run=dry_run, progress=progress, **_named(author))
     return _of_loaded(StoreKind.TRAINING_MEMORY, done, [])
 
 
@@ -239,9 +241,8 @@ def _of_loaded(kind: StoreKind, done: Loaded, rejected: list[Remark]) -> Adoptio
 def _adopt_data_set(source: Path, memory: Memory, author: str | None, dry_run: bool, progress: Progress | None) -> Adoption:
     from hardwon import datasets
 
-    named = {} if author is None else {"author": author}
     # Our own function of that name, which reads a file of this machine.
-    done = datasets.load_dataset(memory, source, dry_run=dry_run, progress=progress, **named)  # nosec B615
+    done = datasets.load_dataset(memory, source, dry_run=dry_run, progress=progress, **_named(author))  # nosec B615
     rejected = [Remark(f"memory {fault.index}, {fault.field}", f"{fault.wrong}; {fault.remedy}") for fault in done.rejected]
     notes = [f"{len(done.warnings)} warnings, which hardwon validate tells"] if done.warnings else []
     return Adoption(StoreKind.DATA_SET, done.total, done.stored, rejected=rejected, notes=notes, dry_run=dry_run)

@@ -366,8 +366,7 @@ def _add(memory: AgentMemory, other: AgentMemory) -> None:
     memory["total_episodes"] += other["total_episodes"]
     memory["episode_log"] += other["episode_log"]
     for task, older in other.get("older_scores", {}).items():
-        known = memory.setdefault("older_scores", {}).setdefault(task, {"count": 0, "sum": 0.0})
-        known.update(count=known["count"] + older["count"], sum=known["sum"] + older["sum"])
+        episode_dict.add_older(memory, task, older["count"], [older["sum"]])
     for task, scores in other["score_history"].items():
         episode_dict.add_scores(memory, task, scores)
     for task, rules in other["task_rules"].items():
@@ -385,7 +384,7 @@ def _add(memory: AgentMemory, other: AgentMemory) -> None:
 
 
 _LISTS: Final = (
-    ("global_rules", 2 * limits.TRAINING_RULES_PER_TASK),
+    ("global_rules", limits.TRAINING_GLOBAL_RULES),
     ("mistakes", limits.TRAINING_LESSONS_MAX),
     ("successes", limits.TRAINING_LESSONS_MAX),
 )
@@ -425,11 +424,7 @@ def _what(record: Episode) -> _What:
 
 
 def _logged(entry: dict[str, Any]) -> _What:
-    return _What(_at_us(entry), entry["task_id"], entry["score"], entry.get("steps", 0))
-
-
-def _at_us(entry: dict[str, Any]) -> int:
-    return to_us(parse_time(entry["timestamp"]))
+    return _What(to_us(parse_time(entry["timestamp"])), entry["task_id"], entry["score"], entry.get("steps", 0))
 
 
 def _entry(episode: Episode) -> Entry:
@@ -448,7 +443,7 @@ def _entry(episode: Episode) -> Entry:
             "bad_decision": card.bad_decision,
             "correct_decision": card.correct_decision,
             "evidence": card.evidence,
-            "lesson": card.lesson or "Avoid repeating this failure.",
+            "lesson": card.lesson or episode_dict.NO_LESSON,
         }
         for card in episode.mistake_cards
     )

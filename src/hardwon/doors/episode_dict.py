@@ -25,6 +25,9 @@ AgentMemory = dict[str, Any]
 
 WORKS_FROM: Final = 0.85
 AVOID_BELOW: Final = 0.50
+NO_LESSON: Final = "Avoid repeating this failure."
+"""The lesson of a card that tells none."""
+
 OPTIONAL: Final = ("older_scores", "skipped", "shared_episodes")
 _LISTS: Final = ("global_rules", "episode_log", "mistakes", "mistake_cards", "successes")
 _OBJECTS: Final = ("task_rules", "score_history", *OPTIONAL)
@@ -59,9 +62,7 @@ def empty() -> AgentMemory:
 
 
 def add(memory: AgentMemory, entry: Entry) -> None:
-    for field, count in entry.skipped:
-        skipped = memory.setdefault("skipped", {})
-        skipped[field] = skipped.get(field, 0) + count
+    _add_skipped(memory, entry.skipped)
     if entry.log is None:
         return
     task, score = entry.log["task_id"], entry.log["score"]
@@ -110,14 +111,11 @@ class Parts:
 def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
     """Adds what another memory has come to: as if its episodes were added one by one, but for what its bounds cut off."""
     before = memory["total_episodes"]
-    for field, count in part.get("skipped", {}).items():
-        skipped = memory.setdefault("skipped", {})
-        skipped[field] = skipped.get(field, 0) + count
-    for task, older in part.get("older_scores", {}).items():
-        add_scores(memory, task, part["score_history"][task])
-        add_older(memory, task, older["count"], [older["sum"]])
-    for task in part["score_history"].keys() - part.get("older_scores", {}).keys():
-        add_scores(memory, task, part["score_history"][task])
+    _add_skipped(memory, part.get("skipped", {}).items())
+    for task, scores in part["score_history"].items():
+        add_scores(memory, task, scores)
+        if older := part.get("older_scores", {}).get(task):
+            add_older(memory, task, older["count"], [older["sum"]])
     memory["total_episodes"] += part["total_episodes"]
     memory["episode_log"] += map(dict, part["episode_log"])
     del memory["episode_log"][: -limits.TRAINING_EPISODES_UNSAVED_MAX]
@@ -129,6 +127,12 @@ def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
     for card in part["mistake_cards"]:
         _add_counted(memory["mistake_cards"], card, before)
     keep_best_cards(memory["mistake_cards"])
+
+
+def _add_skipped(memory: AgentMemory, new: Iterable[tuple[str, int]]) -> None:
+    for field, count in new:
+        skipped = memory.setdefault("skipped", {})
+        skipped[field] = skipped.get(field, 0) + count
 
 
 def _add_counted(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> None:
@@ -234,7 +238,7 @@ def add_global_rules(memory: AgentMemory, new: Iterable[str]) -> None:
     known: dict[str, Any] = {}
     for rule in [*rules, *new]:  # somebody else may have put in what cannot be hashed
         known.setdefault(rule if isinstance(rule, str) else f"\0{rule!r}", rule)
-    rules[:] = list(known.values())[-2 * limits.TRAINING_RULES_PER_TASK :]
+    rules[:] = list(known.values())[-limits.TRAINING_GLOBAL_RULES :]
 
 
 # --- what was there before ----------------------------------------------------------------------------------------------

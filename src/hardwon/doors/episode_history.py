@@ -12,7 +12,6 @@ first, and the file tells how far it has the numbers of this history.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import weakref
@@ -26,7 +25,7 @@ from typing import Any, NamedTuple
 from hardwon import limits
 from hardwon.doors.episode_dict import OPTIONAL, AgentMemory, Entry, add, add_sum, empty, whole
 from hardwon.doors.episode_file import decoded, encoded, let_go
-from hardwon.doors.episode_merge import adopt, by_hand
+from hardwon.doors.episode_merge import adopt, as_json, by_hand
 from hardwon.fields import new_id
 
 EMPTY = encoded(empty())
@@ -314,19 +313,15 @@ class _Logged:
     or through a file, are looked for: others may well be alike."""
 
     def __init__(self, kept: AgentMemory, before: AgentMemory) -> None:
-        self._more = Counter(map(_text, kept["episode_log"]))
-        self._more.subtract(map(_text, before["episode_log"]))
+        self._more = Counter(map(as_json, kept["episode_log"]))
+        self._more.subtract(map(as_json, before["episode_log"]))
 
     def has(self, recorded: Recorded) -> bool:
         if not isinstance(recorded.entry, Entry) or recorded.entry.log is None:
             return False
-        text = _text(recorded.entry.log)
+        text = as_json(recorded.entry.log)
         self._more[text] -= 1
         return self._more[text] >= 0
-
-
-def _text(logged: dict[str, Any]) -> str:
-    return json.dumps(logged, sort_keys=True)
 
 
 def _is_among(shared: dict[str, int], recorded: Recorded) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from pydantic_core import PydanticCustomError, to_json
 
 from hardwon import limits
-from hardwon.doors.episode_dict import Entry
+from hardwon.doors.episode_dict import NO_LESSON, Entry
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.fields import check_json, check_name
 
@@ -168,7 +168,7 @@ class Checked:
                 "bad_decision": said.get("bad_decision"),
                 "correct_decision": said.get("correct_decision"),
                 "evidence": str(said.get("evidence") or "")[: limits.CARD_TEXT_CHARS_MAX],
-                "lesson": str(said.get("lesson") or "Avoid repeating this failure.")[: limits.CARD_TEXT_CHARS_MAX],
+                "lesson": str(said.get("lesson") or NO_LESSON)[: limits.CARD_TEXT_CHARS_MAX],
             }
 
 

@@ -48,7 +48,7 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
     if not earlier:
         _add_episodes(kept, ours, theirs, at, tasks, told)
         _add_cards(kept["mistake_cards"], other["mistake_cards"])
-    _add_newer(kept["global_rules"], other["global_rules"], 2 * limits.TRAINING_RULES_PER_TASK, earlier)
+    _add_newer(kept["global_rules"], other["global_rules"], limits.TRAINING_GLOBAL_RULES, earlier)
     for task, rules in other["task_rules"].items():
         _add_newer(kept["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK, earlier)
     for name in ("mistakes", "successes"):
@@ -153,7 +153,7 @@ def by_hand(expected: AgentMemory, mine: AgentMemory, kept: AgentMemory) -> Agen
                 merged.pop(name, None)
             else:
                 merged[name] = value
-    merged["global_rules"] = merged["global_rules"][-2 * limits.TRAINING_RULES_PER_TASK :]
+    merged["global_rules"] = merged["global_rules"][-limits.TRAINING_GLOBAL_RULES :]
     return merged
 
 
@@ -179,15 +179,15 @@ def _merged(expected: Any, mine: Any, kept: Any) -> Any:
 
 
 def _without(items: Iterable[Any], others: Iterable[Any]) -> list[Any]:
-    gone = Counter(map(_text, others))
+    gone = Counter(map(as_json, others))
     left = []
     for item in items:
-        if gone[_text(item)]:
-            gone[_text(item)] -= 1
+        if gone[as_json(item)]:
+            gone[as_json(item)] -= 1
         else:
             left.append(item)
     return left
 
 
-def _text(value: Any) -> str:
+def as_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True)

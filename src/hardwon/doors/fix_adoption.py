@@ -37,6 +37,7 @@ from hardwon.fields import check_json, derived_id, from_us, parse_time
 from hardwon.govern.cleaning import without_secrets
 from hardwon.intake import path as checked_path
 from hardwon.learn.adopted import FIX_HISTORY
+from hardwon.learn.lessons import RECORDED_SIGNATURE
 from hardwon.learn.signatures import fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.model import Adopted, AnyRecord, Fix, Issue, Metadata, Moment, Source
@@ -322,7 +323,7 @@ class _RowReader:
         }
         found: dict[str, Any] = {"row_id": _plain(self._row.get("id"), self._chars_max), **analyses}
         if signature and signature != fix_history_signature(issue):
-            found["issue_signature"] = signature
+            found[RECORDED_SIGNATURE] = signature
         if columns:
             found["columns"] = columns
         if self._as_it_was:
@@ -591,7 +592,7 @@ def _check_value(value: Any, place: str) -> None:
 # --- taking the place of an older database ------------------------------------------------------------------------
 
 
-def adopt_in_place(folder: str | Path, *, file_name: str = FILE_NAME, clock: Clock | None = None) -> FixAdoption | None:
+def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdoption | None:
     """Before a folder's memory is opened: where its file is an older database, a memory that has adopted all of it, and the
     knowledge base beside it, takes its place. The old database is kept aside as `….before-hardwon.db`; the knowledge base is
     left where it is. None where there is nothing to adopt; a file of 0 bytes, which SQLite makes of a name that it only opens,
@@ -600,7 +601,7 @@ def adopt_in_place(folder: str | Path, *, file_name: str = FILE_NAME, clock: Clo
     Whatever happens meanwhile, the file is the old database or the finished memory. Other programs cannot write to it in
     between; those that have it open see what it became. Of several processes that come at once, one does it."""
     home = checked_path("folder", folder)
-    target = (home / file_name).resolve()
+    target = (home / FILE_NAME).resolve()
     knowledge = home / KNOWLEDGE_BASE_NAME
     if not _has_something(target, knowledge):
         return None

@@ -251,10 +251,10 @@ def _data(lines: Iterable[str]) -> str:
 def _bounded(lines: Iterable[str]) -> Iterator[str]:
     left = limits.TOOL_TEXT_CHARS_MAX
     for line in lines:
-        cut = line[: min(left, limits.CONTEXT_LINE_CHARS_MAX)]
-        left -= len(cut)
-        if cut:
-            yield cut
+        shown = line[: min(left, limits.CONTEXT_LINE_CHARS_MAX)]
+        left -= len(shown)
+        if shown:
+            yield shown
 
 
 # --- items ---

@@ -29,8 +29,6 @@ database had added up: `issue_patterns` and `model_characteristics`, lists of ro
 
 _MARKS: Final = (("[WORKS]", "works"), ("[AVOID]", "avoid"))
 _CONSOLIDATED: Final = "[CONSOLIDATED]"
-_SEEN_MAX: Final = 1_000_000
-"""How often a card can have been seen: more than any agent was trained for is no count."""
 
 
 # --- what a training memory looks like --------------------------------------------------------------------------
@@ -210,4 +208,6 @@ def _marked(rule: str) -> tuple[str, str]:
 def _claim(record: Adopted, now_us: int, place: int, seen: int = 1) -> Claim:
     metadata = record.metadata
     vouched = metadata.validation.status in VOUCHED_STATUSES
-    return Claim(record.id, metadata.source.author, min(record.at_us, now_us), vouched, place, min(seen, _SEEN_MAX))
+    return Claim(
+        record.id, metadata.source.author, min(record.at_us, now_us), vouched, place, min(seen, limits.ADOPTED_SEEN_MAX)
+    )

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
+UNLIKELY_BELOW: Final = 0.01
+"""Of a p-value: chance hardly explains what has a smaller one."""
+
+_INSIDE: Final = 0.9
 _TINY: Final = 1e-300
 _STEPS_MAX: Final = 400
 _PRECISION: Final = 1e-12
@@ -69,9 +73,9 @@ def _density(a: float, b: float, x: float) -> float:
     return math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
 
 
-def interval(a: float, b: float, share: float = 0.9) -> tuple[float, float]:
-    """The central interval that holds the given share of the probability."""
-    return quantile(a, b, (1 - share) / 2), quantile(a, b, (1 + share) / 2)
+def interval(a: float, b: float) -> tuple[float, float]:
+    """The central interval that holds 90 % of the probability."""
+    return quantile(a, b, (1 - _INSIDE) / 2), quantile(a, b, (1 + _INSIDE) / 2)
 
 
 def at_least(successes: int, trials: int, chance: float) -> float:

@@ -17,9 +17,8 @@ from hardwon.learn import beta
 _SURE: Final = 0.95
 _NORMAL: Final = 1.959963984540054  # what Student's distribution comes to
 _DEGREES_MAX: Final = 1e6
-_WAYS_MIN: Final = (
-    40  # of dealing the scores out to both sides: each of fewer comes about by chance more than once in 20, two-sided
-)
+_WAYS_MIN: Final = 40
+"""Of dealing the scores out to both sides: each of fewer comes about by chance more than once in 20, two-sided."""
 
 
 class Scored(NamedTuple):
@@ -78,11 +77,9 @@ class Comparison:
 
 def compare(scored: Sequence[Scored], *, by_run: bool = False) -> Comparison:
     """From scores in the order of time. `by_run`: a run counts as one observation, its mean."""
-    curves: dict[str, tuple[list[float], list[float]]] = {}
-    for each in scored:
-        curves.setdefault(each.task_id, ([], []))[not each.on].append(each.score)
-    observed = _runs(scored) if by_run else scored
-    gained, interval = difference(_by_task(observed)) or (None, None)
+    curves = _by_task(scored)
+    observed = _by_task(_runs(scored)) if by_run else curves
+    gained, interval = difference(observed[task] for task in sorted(observed)) or (None, None)
     most = sorted(curves, key=lambda task: (-len(curves[task][0]) - len(curves[task][1]), task))[: limits.TASKS_CONSIDERED_MAX]
     newest = limits.CURVE_SCORES_MAX
     return Comparison(
@@ -96,21 +93,22 @@ def compare(scored: Sequence[Scored], *, by_run: bool = False) -> Comparison:
 
 def _arm(scores: Iterable[float]) -> Arm:
     listed = list(scores)
-    return Arm(len(listed), math.fsum(listed) / len(listed) if listed else None)
+    return Arm(len(listed), _mean(listed) if listed else None)
 
 
 def _runs(scored: Iterable[Scored]) -> list[Scored]:
     runs: dict[tuple[str, bool, str], list[float]] = {}
     for number, each in enumerate(scored):
         runs.setdefault((each.task_id, each.on, each.run or f"\n{number}"), []).append(each.score)  # no run's name has a \n
-    return [Scored(task, math.fsum(scores) / len(scores), on, run) for (task, on, run), scores in runs.items()]
+    return [Scored(task, _mean(scores), on, run) for (task, on, run), scores in runs.items()]
 
 
-def _by_task(scored: Iterable[Scored]) -> list[tuple[list[float], list[float]]]:
+def _by_task(scored: Iterable[Scored]) -> dict[str, tuple[list[float], list[float]]]:
+    """The scores of each task with the memory, and without."""
     tasks: dict[str, tuple[list[float], list[float]]] = {}
     for each in scored:
         tasks.setdefault(each.task_id, ([], []))[not each.on].append(each.score)
-    return [tasks[task] for task in sorted(tasks)]
+    return tasks
 
 
 def difference(tasks: Iterable[tuple[Sequence[float], Sequence[float]]]) -> tuple[float, tuple[float, float]] | None:

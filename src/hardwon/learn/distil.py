@@ -147,18 +147,18 @@ def _rule(field: str, item: object) -> str:
     rule = item.strip()
     while rule[: len(_MARK)].upper() == _MARK:
         rule = rule[len(_MARK) :].strip()
-    return one_sentence(field, rule, limits.LLM_RULE_CHARS_MIN, limits.LLM_RULE_CHARS_MAX, item)
+    return one_sentence(field, rule, limits.LLM_RULE_CHARS_MAX, item)
 
 
-def one_sentence(field: str, item: object, chars_min: int, chars_max: int, given: object = None) -> str:
-    """A text without surrounding space, if it is one sentence on one line, of so many visible characters. `given` is what an
-    error shows, where that was more."""
+def one_sentence(field: str, item: object, chars_max: int, given: object = None) -> str:
+    """A text without surrounding space, if it is one sentence on one line, of visible characters alone: `LLM_RULE_CHARS_MIN` of
+    them to `chars_max`. `given` is what an error shows, where that was more."""
     told = item if given is None else given
     if not isinstance(item, str):
         raise InvalidInputError.one(field, told, "text")
     said = item.strip()
-    if not chars_min <= len(said) <= chars_max:
-        raise InvalidInputError.one(field, told, f"{chars_min} to {chars_max} characters")
+    if not limits.LLM_RULE_CHARS_MIN <= len(said) <= chars_max:
+        raise InvalidInputError.one(field, told, f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters")
     if any(unicodedata.category(char) in _HIDDEN and char not in _JOINERS for char in said):
         raise InvalidInputError.one(field, told, "one line without control, bidirectional or other invisible characters")
     if _has_second_sentence(said):

@@ -16,7 +16,6 @@ from hardwon.learn.lessons import APPLIED, SUCCEEDED
 
 Direction = Literal["rising", "falling", "steady"]
 
-UNLIKELY_BELOW: Final = 0.01
 TREND_TEST: Final = "exact binomial test, two-sided, counts divided by their dispersion, Bonferroni-corrected"
 _HALF_DAYS_MIN: Final = 2  # fewer days say nothing about how much days differ
 _FIRST_DAY: Final = date(1970, 1, 1)
@@ -135,7 +134,7 @@ def _trend(issue_type: str, days: tuple[FixDay, ...], comparisons: int) -> Issue
         attempts=sum(day.attempts for day in days),
         earlier=sum(before),
         later=sum(after),
-        direction=changed if p_value < UNLIKELY_BELOW else "steady",
+        direction=changed if p_value < beta.UNLIKELY_BELOW else "steady",
         p_value=p_value,
     )
 

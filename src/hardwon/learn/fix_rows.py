@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.learn.lessons import APPLIED, FAILED, SUCCEEDED, recorded_signature, strategy_key
+from hardwon.learn.lessons import level_of_fix, recorded_signature, strategy_key
 from hardwon.learn.signatures import fix_history_signature
 from hardwon.model import Cleaned, Fix, Record
 
@@ -58,7 +58,7 @@ def entry_of(record: Record) -> FixEntry | None:
             model=issue.model,
             issue_type=issue.issue_type,
             strategy=strategy_key(record),
-            level=level_of(record),
+            level=level_of_fix(record),
             timestamp=at,
         )
     if isinstance(record, Cleaned):
@@ -67,10 +67,6 @@ def entry_of(record: Record) -> FixEntry | None:
             None, record.pattern, record.signature, record.model, record.issue_type, record.strategy, record.level, at
         )
     return None
-
-
-def level_of(fix: Fix) -> int:
-    return SUCCEEDED if fix.succeeded else APPLIED if fix.fix_success else FAILED
 
 
 def document_signature(fix: Fix) -> str:

@@ -185,7 +185,7 @@ def _of_tool(tool: str, task: str, succeeded: bool) -> tuple[Lesson, ...]:
 
 def _of_fix(fix: Fix) -> tuple[Lesson, ...]:
     issue, fixer = fix.issue, fix.fixer_type
-    level = SUCCEEDED if fix.succeeded else APPLIED if fix.fix_success else FAILED
+    level = level_of_fix(fix)
     signature = generate_issue_signature(issue)
     counted = [
         ("fix", "", fixer),
@@ -205,6 +205,10 @@ def _of_fix(fix: Fix) -> tuple[Lesson, ...]:
             ("strategy.signature", signature, strategy),
         ]
     return tuple(Lesson(scope, key, item, level, 0) for scope, key, item in counted)
+
+
+def level_of_fix(fix: Fix) -> int:
+    return SUCCEEDED if fix.succeeded else APPLIED if fix.fix_success else FAILED
 
 
 def strategy_key(fix: Fix) -> str:

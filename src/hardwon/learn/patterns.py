@@ -23,7 +23,6 @@ _FIRST_WEEKDAY: Final = 3  # 1 January 1970 was a Thursday
 _HOURS: Final = 24
 TEMPORAL_DAYS_MIN: Final = 5
 NOTED_ATTEMPTS_MIN: Final = 5
-UNLIKELY_BELOW: Final = 0.01
 TEMPORAL_TEST: Final = "exact binomial test, one-sided, Bonferroni-corrected"
 
 
@@ -194,7 +193,7 @@ def _unlikely(
                 continue
             expected = max((everything[slot] - count + 1) / (others + len(names)), 1 / len(names))
             p_value = min(1.0, beta.at_least(count, total, expected) * comparisons)
-            if p_value < UNLIKELY_BELOW:
+            if p_value < beta.UNLIKELY_BELOW:
                 name = f"{issue_type} at {names[slot]}" if kind == "hour" else f"{issue_type} on {names[slot]}s"
                 found.append(TemporalPattern(name, kind, issue_type, names[slot], count, total, expected, p_value))
     return found
@@ -255,7 +254,7 @@ def performance_notes(model: str, counts: Sequence[Counted], everywhere: Mapping
         usual = (others_verified + 1) / (others + 2)
         better = beta.at_least(here.verified, here.attempts, usual)
         worse = beta.at_least(here.attempts - here.verified, here.attempts, 1 - usual)
-        if min(better, worse) < UNLIKELY_BELOW:
+        if min(better, worse) < beta.UNLIKELY_BELOW:
             word = "better" if better < worse else "worse"
             notes.append(
                 f"{issue_type} is fixed {word} on {model} than on other models: {here.verified} of {here.attempts} attempts "

@@ -89,7 +89,7 @@ def sentence_from(reply: str, fact: Fact) -> str:
     answer = parsed(reply, _SHAPE)
     if not isinstance(answer, dict) or answer.keys() != {"sentence"}:
         raise InvalidInputError.one("reply", answer, 'an object with the key "sentence" and no other')
-    sentence = one_sentence("reply.sentence", answer["sentence"], limits.LLM_RULE_CHARS_MIN, limits.RESTATED_CHARS_MAX)
+    sentence = one_sentence("reply.sentence", answer["sentence"], limits.RESTATED_CHARS_MAX)
     said, given = fact.content, _given(fact)
     for kept, what in (
         (_numbers(sentence) == _numbers(said), "the numbers of the fact, and no other"),

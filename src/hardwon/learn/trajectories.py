@@ -78,16 +78,11 @@ def errors_of(steps: Sequence[Step]) -> list[str]:
 
 def error_in(observation: str) -> str:
     """The failure hash of what an observation reports; empty where it reports no error."""
-    if len(observation) <= _REMEMBERED_CHARS_MAX:
-        return _remembered_error(observation)
-    return _error_in(observation)
+    look = _remembered if len(observation) <= _REMEMBERED_CHARS_MAX else _remembered.__wrapped__
+    return look(observation)
 
 
 @lru_cache(maxsize=512)  # a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and again
-def _remembered_error(observation: str) -> str:
-    return _error_in(observation)
-
-
-def _error_in(observation: str) -> str:
+def _remembered(observation: str) -> str:
     said = reported(observation)
     return failure_hash(said) if said else ""

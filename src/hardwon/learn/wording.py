@@ -20,7 +20,7 @@ NEGATIONS: Final = frozenset(
 ) | frozenset(short + end for short in _SHORT_NOT for end in ("n't", "n\u2019t", "nt"))
 """Words that deny what they stand with, or take it back."""
 
-TURNING: Final = NEGATIONS | frozenset(
+_TURNING: Final = NEGATIONS | frozenset(
     """avoid unless except instead before after always only disable disables disabled enable enables enabled remove removes
     removed add adds added increase increases increased decrease decreases decreased less more""".split()
 )
@@ -59,4 +59,4 @@ def say_the_same(one: Words, other: Words) -> bool:
         else:
             return False
     more += rest
-    return not any(word in TURNING or any(char.isdigit() for char in word) for word in more)
+    return not any(word in _TURNING or any(char.isdigit() for char in word) for word in more)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from hardwon import limits
 from hardwon.recall.terms import STOP_WORDS, index_text, query_terms
 
 SHARPNESS: Final = 3.0
@@ -26,12 +27,6 @@ EXAMPLE_RELEVANCE_MIN: Final = 0.5  # of the best case's
 DIGESTS_SHARE: Final = 0.8  # of the room left
 DIGEST_ACTION_TOKENS_MAX: Final = 10
 DIGEST_NAMES_MIN: Final = 3
-DIGESTS_CONSIDERED_MAX: Final = 200
-DIGEST_CHARS_MAX: Final = 400  # of an action that is looked at for a digest
-EXAMPLE_CHARS_MAX: Final = 900  # of a task, and of its action; with the mark they fit one line of a context
-NAMES_CHARS_MAX: Final = 1_800
-ACT_CHARS_MAX: Final = 4_000  # of an action, and of what it showed, that names are taken from
-ACTS_MAX: Final = 100  # of a case, the last ones
 
 _NAME: Final = re.compile(r"[^\W\d]\w+")
 
@@ -183,7 +178,7 @@ def _say_examples(cases: Sequence[Case], room: Room) -> None:
         act = max(case.acts, key=lambda act: act.reward, default=None)
         if act is None or act.reward <= 0:
             continue
-        action, task = one_line(act.action)[:EXAMPLE_CHARS_MAX], one_line(case.task)[:EXAMPLE_CHARS_MAX]
+        action, task = one_line(act.action)[: limits.EXAMPLE_CHARS_MAX], one_line(case.task)[: limits.EXAMPLE_CHARS_MAX]
         if not action:
             continue
         line = f"{task} -> {action} {case.mark}"
@@ -224,9 +219,12 @@ def _short_steps(cases: Sequence[Case], room: Room) -> list[_Step]:
     for case in cases:
         trust = (case.relevance / cases[0].relevance) ** SHARPNESS
         for act in case.acts:
-            action = one_line(act.action[: DIGEST_CHARS_MAX + 1])
+            action = one_line(act.action[: limits.DIGEST_CHARS_MAX + 1])
             short = (
-                act.worked and len(action) <= DIGEST_CHARS_MAX and action not in steps and len(steps) < DIGESTS_CONSIDERED_MAX
+                act.worked
+                and len(action) <= limits.DIGEST_CHARS_MAX
+                and action not in steps
+                and len(steps) < limits.DIGESTS_CONSIDERED_MAX
             )
             if short and room.count(action) <= DIGEST_ACTION_TOKENS_MAX:
                 steps[action] = _Step(action, _names_in(action), _names_in(act.observation), trust, case)
@@ -269,7 +267,7 @@ def _say_names(
     sure = all(case.source is None for case in cases)
     mark = marks[0] if len(marks) == 1 else "[several]" if sure else "[several?]"
     opening = "names:"
-    left, characters = room.left - room.cost(f"{opening} {mark}"), NAMES_CHARS_MAX
+    left, characters = room.left - room.cost(f"{opening} {mark}"), limits.NAMES_CHARS_MAX
     said: list[str] = []
     for name in ranked:
         cost = room.cost_of_name(spelling[name])

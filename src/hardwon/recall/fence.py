@@ -167,7 +167,7 @@ def _written(word: str) -> str:
 
 
 _FENCE: Final = re.compile(
-    rf"(?:<|&lt;)[ \t{_SKIPPED}]{{0,9}}(?P<closing>/?)[ \t{_SKIPPED}]{{0,9}}"
+    rf"(?:<|&lt;)[ \t{_SKIPPED}]{{0,9}}/?[ \t{_SKIPPED}]{{0,9}}"
     rf"{_written('hardwon')}[ \t_.-]?{_SKIPPED}{{0,9}}{_written('memory')}"
     r"(?:[^<>\n]{0,200}?(?:>|&gt;)|[ \t0-9a-f]*)"
 )

@@ -80,9 +80,7 @@ def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bo
     ranked = _sorted(Ranked.of(each, _parts(each, best_text, today, about_error)) for each in given)
     if len({each.said for each in given}) < len(given):
         ranked = _sorted(_without_repeats(ranked))
-    if len({None if each.vouched else each.author for each in given}) > 1:
-        ranked = _sorted(_capped(ranked))
-    return ranked[:k]
+    return _taking_turns(ranked)[:k]
 
 
 def lowered(ranked: Sequence[Ranked], stale: Collection[str]) -> list[Ranked]:
@@ -92,9 +90,7 @@ def lowered(ranked: Sequence[Ranked], stale: Collection[str]) -> list[Ranked]:
         return list(ranked)
     moved = [each.moved("stale", STALE) if each.candidate.id in stale else each for each in ranked]
     moved = _sorted(Ranked.of(each.candidate, {part: by for part, by in each.why.items() if part != _WAITS}) for each in moved)
-    if len({None if each.candidate.vouched else each.candidate.author for each in moved}) > 1:
-        moved = _sorted(_capped(moved))
-    return moved
+    return _taking_turns(moved)
 
 
 def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
@@ -128,6 +124,12 @@ def _without_repeats(ranked: Sequence[Ranked]) -> list[Ranked]:
         kept.append(each.moved("repeats", REPEATS) if each.candidate.said in seen else each)
         seen.add(each.candidate.said)
     return kept
+
+
+def _taking_turns(ranked: list[Ranked]) -> list[Ranked]:
+    """Where there is more than one source: alone, none keeps others waiting."""
+    sources = {None if each.candidate.vouched else each.candidate.author for each in ranked}
+    return _sorted(_capped(ranked)) if len(sources) > 1 else ranked
 
 
 def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:

@@ -40,10 +40,8 @@ def index_text(text: str) -> str:
 
 def _terms(word: str) -> str:
     bare = word.strip(_AROUND_NUMBERS).lstrip("#")
-    if (
-        bare.isdigit() and bare.isascii() and len(bare) <= limits.TERM_CHARS_MAX
-    ):  # "(#4711)," is one term, found without a regex
-        return bare
+    if bare.isdigit() and bare.isascii() and len(bare) <= limits.TERM_CHARS_MAX:
+        return bare  # "(#4711)," is one term, found without a regex
     found: list[str] = []
     for chunk in _CHUNK.findall(word):
         found.append(chunk)

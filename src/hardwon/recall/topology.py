@@ -117,8 +117,8 @@ def _spots(parent: Branch, above: tuple[str, ...]) -> Iterator[Hotspot]:
         yield from _spots(deepest, parts)
 
 
-def reflect_on(rows: Iterable[FolderCount], top: int = limits.AREAS_SHOWN_MAX) -> Reflection:
-    """What the counts say; `top` is how many hotspots and strengths are named."""
+def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
+    """What the counts say."""
     total = intake = 0
     outcomes: Counter[str] = Counter()
     tools: Counter[str] = Counter()
@@ -143,8 +143,8 @@ def reflect_on(rows: Iterable[FolderCount], top: int = limits.AREAS_SHOWN_MAX) -
         total,
         dict(_largest(outcomes)),
         dict(_largest(tools)),
-        hotspots[:top],
-        strengths[:top],
+        hotspots[: limits.AREAS_SHOWN_MAX],
+        strengths[: limits.AREAS_SHOWN_MAX],
         intake,
         _insights(total, intake, hotspots, strengths),
     )
