@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,7 +129,7 @@ class Process:
         return self._running.returncode, said
 
 
-def wait_until(true: Callable[[], object]) -> None:
+def wait_until(true: Any) -> None:
     ends = time.monotonic() + _PATIENCE_S
     while not true():
         assert time.monotonic() < ends, "it never became true"

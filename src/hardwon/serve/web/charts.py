@@ -12,8 +12,8 @@ from hardwon.serve.web.look import shortened
 
 Figure = dict[str, Any]
 GOOD, BAD, INFO, ACCENT, QUIET = "$good", "$bad", "$info", "$accent", "$quiet"
-SERIES: Final = ("$series1", "$series2", "$series3", "$series4", "$series5", "$series6")
-"""For series that are neither good nor bad."""
+SECOND: Final = "$series2"
+"""Beside the accent, for a series that is neither good nor bad."""
 _TICK_CHARS: Final = 22
 _FEW_DAYS: Final = 6
 DAY_MS: Final = 86_400_000

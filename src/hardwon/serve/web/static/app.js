@@ -120,7 +120,7 @@
       if (!table || place.dataset.ready) { continue; }
       place.dataset.ready = "yes";
       for (const header of all("thead th", table)) {
-        if (!table.hasAttribute("data-sortable") || !header.textContent.trim()) { continue; }
+        if (!header.textContent.trim()) { continue; }
         const button = document.createElement("button");
         button.type = "button";
         button.append(...header.childNodes);
