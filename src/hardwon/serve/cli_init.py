@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from hardwon.locations import without_password
+from hardwon.locations import FOLDER_NAME, without_password
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import RECORDING, Chosen, Json, chosen, command, write_json, write_text
 from hardwon.serve.cli_care import quoted
 from hardwon.store import files
-from hardwon.store.place import FOLDER_NAME
 
 
 @command(

@@ -25,9 +25,9 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, Problem
+from hardwon.locations import FOLDER_NAME
 from hardwon.memory import Memory
 from hardwon.model import Source
-from hardwon.store.place import FOLDER_NAME
 
 NAMES: Final = ("memory", "project", "author")
 VARIABLES: Final = {name: f"HARDWON_{name.upper()}" for name in NAMES}
