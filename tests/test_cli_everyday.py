@@ -137,7 +137,7 @@ def test_init_leaves_nothing_behind_where_no_memory_can_be(monkeypatch: pytest.M
     refused("--project", " ", "init")
     assert not Path(".hardwon").exists()
     Path(".hardwon").write_text("mine")
-    assert "File exists" in refused("init")
+    assert "is not a folder" in refused("init")
     assert Path(".hardwon").read_text() == "mine"
 
 
