@@ -53,7 +53,7 @@ images: $(VENV)/.installed-dev chromium  ## Take the dashboard's pictures in doc
 
 # BENCH_DATA is a folder with the episodes and fixes of the replays; without it they are left out.
 BENCH_DATA ?=
-bench: $(VENV)/.installed-dev  ## Measure everything, beside others too, and write docs/benchmarks.md (half an hour)
+bench: $(VENV)/.installed-dev  ## Measure everything, beside others too, and write docs/benchmarks.md (about an hour)
 	$(BIN)/python benchmarks/page.py $(if $(BENCH_DATA),--data $(BENCH_DATA))
 
 # SEED=… replays what a run printed; without it every run draws one.

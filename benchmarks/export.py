@@ -10,15 +10,10 @@ import time
 from pathlib import Path
 
 from hardwon import Memory
+from peers.worker import peak_memory_mb
 from write import experiences
 
 PEAK_MB_MAX = 150.0
-
-
-def peak_memory_mb() -> float:
-    """Of this process alone: getrusage would also count what its parent held when it was started."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def export(location: str, target: str) -> None:

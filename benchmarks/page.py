@@ -38,7 +38,7 @@ PACKAGES: Final = ("apsw", "numpy", "psycopg", "pydantic", "wordllama")
 
 @dataclass(frozen=True)
 class Program:
-    """A benchmark of Hardwon's own, with what keeps the whole within half an hour where its own sizes are larger."""
+    """A benchmark of Hardwon's own, with what keeps the whole within an hour where its own sizes are larger."""
 
     name: str
     arguments: str = ""

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from peers.driver import KINDS, Answer, Kind, Worker, make_environment
+from recall import percentile
 from replay import FIRST_ORDER, Ceiling, Item, cut, episodes, in_order, names_in, score, trajectory, whole_text, winning_actions
 from write import keywords
 
@@ -90,10 +91,6 @@ class Records:
             if not path.exists():
                 path.write_text(json.dumps([plain_record(number) for number in range(first, first + count)]))
         return path
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 @dataclass

@@ -28,6 +28,7 @@ from typing import Any
 from hardwon.datasets import generate
 from hardwon.doors.btb import MemoryEngine
 from hardwon.model import ROUTES
+from write import timed
 
 BULK_RATIO_MAX = 1.0
 SINGLE_RATIO_MAX = 4.0
@@ -93,12 +94,6 @@ class Plain:
             "success_patterns": areas["success"].most_common(5),
             "recent": memories[:5],
         }
-
-
-def timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def medians(rounds: int, ours: Callable[[], object], plain: Callable[[], object]) -> tuple[float, float]:

@@ -57,6 +57,7 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "COLUMNS",
         "GROQ_API_KEY",
         "API_BASE_URL",
+        "EMBEDDING_API_KEY",
     ):
         monkeypatch.delenv(name, raising=False)
 

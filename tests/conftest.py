@@ -60,6 +60,23 @@ def database() -> Iterator[str]:
 
 
 @pytest.fixture
+def url() -> Iterator[str]:
+    """The URL of a PostgreSQL database that is set up, with nothing in it."""
+    import engines  # likewise
+
+    with engines.a_database() as made:
+        yield made
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line's tests are each in a folder of their own, as `settle` makes it."""
+    import command_line  # the commands are loaded for the tests that need them
+
+    command_line.settle(tmp_path, monkeypatch)
+
+
+@pytest.fixture
 def clock() -> Clock:
     return Clock()
 

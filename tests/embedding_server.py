@@ -24,9 +24,9 @@ def item(index: object, embedding: object) -> dict[str, object]:
 class FakeEmbeddings(FakeLlm):
     """Like FakeLlm; until told otherwise it answers a well-formed question with vectors, the last text's first."""
 
-    def __init__(self, *, dimension: int = 4, key: str = "", certificate: str = "") -> None:
+    def __init__(self, *, dimension: int = 4) -> None:
         self.dimension = dimension
-        super().__init__(key=key, certificate=certificate)
+        super().__init__()
         self.answer(lambda texts: [item(place, vector_of(text, dimension)) for place, text in enumerate(texts)][::-1])
 
     @property
@@ -52,8 +52,6 @@ class FakeEmbeddings(FakeLlm):
         asked = self.asked[-1]
         if (asked.method, asked.path) != ("POST", PATH):
             return 404, "unknown address"
-        if self._key and asked.headers.get("Authorization") != f"Bearer {self._key}":
-            return 401, "invalid API key"
         texts = asked.body["input"]
         if not asked.body["model"] or not texts or not all(isinstance(text, str) and text.strip() for text in texts):
             return 400, "'$.input' is invalid"

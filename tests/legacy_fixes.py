@@ -84,7 +84,6 @@ def many(path: Path, number: int) -> Path:
         names = ", ".join(columns_of("claude"))
         ordinary = ORDINARY | {"claude_analysis": "it needs more time"}
         values = [ordinary[name] for name in columns_of("claude")]
-        values[4] = None
         for at in range(number):
             values[4] = f"case {at}"
             values[8] = at % 3 > 0

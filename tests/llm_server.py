@@ -6,7 +6,6 @@ import gzip
 import json
 import ssl
 import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -186,10 +185,6 @@ class FakeLlm:
         """Nothing at all, until the test is over."""
         self.behaviour = lambda _handler: self._over.wait()
 
-    def close_early(self, head: bytes = b"") -> None:
-        """The head, if any, and then the end."""
-        self.raw(head)
-
     def huge(self, size_bytes: int) -> None:
         self.status(200, {"Content-Type": "application/json"}, b'"' + b"x" * size_bytes + b'"')
 
@@ -204,11 +199,3 @@ class FakeLlm:
     def raw(self, answer: bytes) -> None:
         """These bytes, and then the end of the connection."""
         self.behaviour = lambda handler: handler.wfile.write(answer)
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
-    """For what another thread is about to do."""
-    end = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)

@@ -20,8 +20,8 @@ class Proxy:
     back). Once it has cut, it lets through whoever comes next, or nobody where `stays_cut`.
     """
 
-    def __init__(self, server: Path, *, cut: str = "", stays_cut: bool = False, tls: ssl.SSLContext | None = None) -> None:
-        self.cut = cut
+    def __init__(self, server: Path, *, stays_cut: bool = False, tls: ssl.SSLContext | None = None) -> None:
+        self.cut = ""
         self.cuts = 0
         self._server = str(server)
         self._stays_cut = stays_cut

@@ -9,7 +9,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,8 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 import psycopg
+
+from processes import free_port
 
 _START_S = 60.0
 _SETTINGS = {
@@ -46,18 +47,17 @@ def _unprivileged() -> str | None:
 
 
 class Server:
-    """One server on a socket, and where `tcp` also on a free port of 127.0.0.1. Its user `postgres` may do everything there.
+    """One server on a socket. Its user `postgres` may do everything there.
 
-    Where `password`, users who come by TCP have to show theirs. `careful`: it waits for the disk, as it must when it is killed.
+    Where `password`, also on a free port of 127.0.0.1, where users have to show theirs. `careful`: it waits for the disk, as it
+    must when it is killed.
     """
 
-    def __init__(
-        self, *, tcp: bool = False, password: bool = False, careful: bool = True, settings: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, *, password: bool = False, careful: bool = True, settings: Mapping[str, str] | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="hardwon-postgres-", dir="/tmp"))  # a path to a socket has to be short
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
-        self.port = _free_port() if tcp or password else 5432
+        self.port = free_port() if password else 5432
         if user := _unprivileged():
             shutil.chown(self._folder, user)
         self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
@@ -65,7 +65,7 @@ class Server:
             (self._data / "pg_hba.conf").write_text("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")
         self._settings = _SETTINGS | ({} if careful else _CARELESS) | dict(settings or {})
         self._settings |= {
-            "listen_addresses": "127.0.0.1" if tcp or password else "",
+            "listen_addresses": "127.0.0.1" if password else "",
             "unix_socket_directories": str(self._folder),
             "port": str(self.port),
         }
@@ -171,23 +171,16 @@ class Server:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _free_port() -> int:
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
-
-
 @cache
 def server() -> Server:
     """The one that most tests share. It never waits for the disk, and ends with the process."""
     return Server(careful=False)
 
 
-def fresh_database(template: str = "") -> str:
-    """The URL of a new database: an empty one, or a copy of that at the URL `template`, which nobody may be using."""
+def fresh_database() -> str:
+    """The URL of a new, empty database."""
     name = f"test_{secrets.token_hex(6)}"
-    source = psycopg.conninfo.conninfo_to_dict(template)["dbname"] if template else "template0"
-    server().run(f'CREATE DATABASE "{name}" TEMPLATE "{source}" STRATEGY wal_log')
+    server().run(f'CREATE DATABASE "{name}" TEMPLATE template0 STRATEGY wal_log')
     return server().url_of(name)
 
 

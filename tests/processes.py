@@ -1,10 +1,12 @@
-"""Real child processes that tell what was acknowledged to them, so that they can be killed and held to it."""
+"""Real child processes that tell what was acknowledged to them, so that they can be killed and held to it; and a port for those
+that listen."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
+import socket
 import time
 import traceback
 from collections.abc import Callable
@@ -76,3 +78,10 @@ class Child:
 def _write_all(pipe: int, data: bytes) -> None:
     while data:
         data = data[os.write(pipe, data) :]
+
+
+def free_port() -> int:
+    """One of this machine that was free a moment ago."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        return int(asked.getsockname()[1])

@@ -26,6 +26,7 @@ from hardwon.serve.rest import build_app
 from hardwon.serve.rest_settings import Settings
 
 PROJECT = "default"
+_PATIENCE_S = 20.0
 
 
 @dataclass
@@ -93,7 +94,7 @@ def served(
 class Process:
     """`hardwon serve` itself."""
 
-    def __init__(self, memory: Path, *options: str) -> None:
+    def __init__(self, memory: Path | str, *options: str) -> None:
         command = [sys.executable, "-m", "hardwon.serve.cli", "--memory", str(memory), "--project", PROJECT]
         self._running = subprocess.Popen(
             [*command, "serve", "--port", "0", "--json", *options],
@@ -128,8 +129,8 @@ class Process:
         return self._running.returncode, said
 
 
-def wait_until(true: Any, seconds: float = 20.0) -> None:
-    ends = time.monotonic() + seconds
+def wait_until(true: Any) -> None:
+    ends = time.monotonic() + _PATIENCE_S
     while not true():
         assert time.monotonic() < ends, "it never became true"
         time.sleep(0.02)

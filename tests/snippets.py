@@ -28,6 +28,7 @@ import yaml  # type: ignore[import-untyped]
 
 import hardwon
 from little_projects import environment, without_our_plugins
+from processes import free_port
 
 ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -415,7 +416,7 @@ def run_page(page: Path, folder: Path, variables: Callable[[dict[str, str]], Non
             more = _postgres(stack)
         chosen = surroundings(home, more)
         variables(chosen)
-        reader = Reader(home, Shell(home, chosen), _free_port())
+        reader = Reader(home, Shell(home, chosen), free_port())
         stack.callback(reader.leave)
         for block in blocks:
             reader.read(block)
@@ -435,12 +436,6 @@ def _postgres(stack: ExitStack) -> dict[str, str]:
         "PGUSER": "postgres",
         "PATH": str(Path(postgres_server.binary("psql")).parent),
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        return int(asked.getsockname()[1])
 
 
 def _expect_files_in_use(blocks: list[Block]) -> None:

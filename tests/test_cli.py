@@ -30,7 +30,6 @@ from command_line import (
     on_a_terminal,
     refused,
     section_of,
-    settle,
 )
 from hardwon import Memory
 from hardwon.doors.fixes import AIMemory
@@ -52,10 +51,7 @@ JSON_FILES = {
 
 FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 # --- the main paths, as processes -------------------------------------------------------------------------------------

@@ -16,16 +16,13 @@ from typing import Any
 
 import pytest
 
-from command_line import ROOT, answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused, settle
+from command_line import ROOT, answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
 from hardwon import Fix, Memory
 from hardwon.model import Issue, Metadata, Moment
 
 SCRIPT = ROOT / "examples" / "backup.sh"
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def old_fixes(count: int, days: int, *, works: bool, issue_type: str) -> list[Fix]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from command_line import BUILT, answered, at_once, hardwon_does, keys_of, on_a_terminal, refused, settle
+from command_line import BUILT, answered, at_once, hardwon_does, keys_of, on_a_terminal, refused
 from hardwon import Episode, Fact, Fix, Memory, Trajectory, limits
 from hardwon.errors import InvalidInputError
 from hardwon.serve.terminal import Look, shown
@@ -20,10 +20,7 @@ from hardwon.serve.terminal_tables import table_lines, value_lines
 
 ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer in 30 s"}
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def a_fact(content: str = "Port 80 is open.", **envelope: Any) -> str:
@@ -140,7 +137,7 @@ def test_init_leaves_nothing_behind_where_no_memory_can_be(monkeypatch: pytest.M
     refused("--project", " ", "init")
     assert not Path(".hardwon").exists()
     Path(".hardwon").write_text("mine")
-    assert "File exists" in refused("init")
+    assert "is not a folder" in refused("init")
     assert Path(".hardwon").read_text() == "mine"
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused, settle
+from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
 from hardwon import Fix, Memory
 from hardwon.errors import InvalidInputError
 from hardwon.model import Issue, Metadata, Moment
@@ -22,10 +22,7 @@ from hardwon.serve.terminal import Look, cells_of, shown
 
 HOSTILE = "no answer \x1b[2J\u202e after\n30 s"
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def fill(location: str = "brain") -> None:

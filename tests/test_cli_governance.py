@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, refused, settle
+from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, refused
 from hardwon import Memory
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def a_fact(content: str = "Port 80 is open.") -> str:

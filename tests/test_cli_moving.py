@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import legacy_fixes as legacy
-from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused, settle
+from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
 from hardwon import Fact, Memory
 from hardwon.doors.adoption import StoreKind, kind_of
 from hardwon.doors.episodes import load_agent_memory, record_episode, save_agent_memory
@@ -32,11 +32,7 @@ TREE_FILE = {
     "metadata": {"error_type": "runtime"},
 }
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
-    monkeypatch.delenv("EMBEDDING_API_KEY", raising=False)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def fill(location: str, *texts: str, project: str | None = None) -> list[str]:

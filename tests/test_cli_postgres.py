@@ -6,13 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
 
 import postgres_server
-from command_line import answered, at_once, hardwon_does, refused, settle
+from command_line import answered, at_once, hardwon_does, refused
 from hardwon import Memory, databases
 from hardwon.errors import ForbiddenError, InvalidInputError
 from hardwon.store.postgres.setup import Grant
@@ -38,9 +37,7 @@ def boss(server: postgres_server.Server) -> str:
     return server.tcp_url_of("brain", "boss", SECRET)
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def url_of(server: postgres_server.Server, user: str, database: str = "brain") -> str:

@@ -98,7 +98,7 @@ FAILURES: dict[str, tuple[Break, str]] = {
     "objects": (lambda server, _: server.reply(json.dumps([{"rule": "Read the log first."}])), "text"),
     "redirect": (lambda server, other: server.redirect(other.url + "/chat/completions"), "never followed"),
     "huge": (lambda server, _: server.huge(3_000_000), "which were not read"),
-    "closed early": (lambda server, _: server.close_early(), "closed the connection"),
+    "closed early": (lambda server, _: server.raw(b""), "closed the connection"),
 }
 
 

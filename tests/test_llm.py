@@ -449,7 +449,7 @@ def test_tls_with_a_trusted_certificate(certificate: Path, fails: Fails) -> None
         assert chat(server).complete("s", "u") == "fine"
         server.drip(0.02)
         assert "did not finish its answer within 0.4 s" in fails(chat(server, timeout_s=IMPATIENT_S))
-        server.close_early(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+        server.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
         assert "closed the connection before its answer was complete" in fails(chat(server))
 
 
@@ -540,7 +540,7 @@ def test_a_reply_of_nearly_the_size_allowed(server: FakeLlm) -> None:
     b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{"choices"',
 ])  # fmt: skip
 def test_a_reply_that_ends_early(server: FakeLlm, fails: Fails, head: bytes) -> None:
-    server.close_early(head)
+    server.raw(head)
     assert fails(chat(server)) == (
         f"the LLM endpoint at http://127.0.0.1:{server.port} closed the connection before its answer was complete; try again"
     )

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from command_line import answered, at_once, refused, settle
+from command_line import answered, at_once, refused
 from hardwon.errors import FullError, PlaceError
 from hardwon.serve.cli_mcp import ClientName
 from hardwon.serve.mcp_clients import CLIENTS, snippet, take_out, write
@@ -24,10 +24,7 @@ JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]
 ANY_TEXT = st.text(st.characters(codec=None, categories=("L", "N", "P", "S", "Cc", "Cs")))
 OTHER = {"command": "npx", "args": ["-y", "other"], "env": {"KEY": "wörd"}}
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def file_of(name: str, *options: str) -> Path:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import legacy_fixes
-from command_line import ROOT, answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused, settle
+from command_line import ROOT, answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
 from hardwon import Memory
 from hardwon.doors.fixes import AIMemory
 
@@ -79,9 +79,7 @@ def shell_lines() -> list[str]:
     return [*LINES, *dict.fromkeys(lines)]
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 @pytest.fixture

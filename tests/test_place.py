@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from command_line import COMMANDS, at_once, settle
+from command_line import COMMANDS, at_once
 from hardwon import Memory
 from hardwon.doors.btb import MemoryEngine
 from hardwon.doors.episodes import load_agent_memory
@@ -25,10 +25,7 @@ from hardwon.store.place import Place, find
 SECRET = "hunter2hunter2"
 URL = f"postgresql://anna:{SECRET}@127.0.0.1:1/brain?sslmode=require"
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ from hardwon.errors import (
 from hardwon.store.postgres.link import CutOffError, Link, PostgresSession, in_postgres
 from postgres_proxy import Proxy
 from postgres_server import Server
+from processes import free_port
 
 LOCK = 4711
 SECRET = "Gr8heim#/@nis"
@@ -171,7 +172,7 @@ def test_no_message_tells_the_password(impatient: None, guarded_server: Server) 
     right = server.tcp_url_of("postgres", "ann", ENCODED)
     with Link(right).reading(None) as session:
         assert session.first("SELECT current_user") == ("ann",)
-    refused_port = postgres_server._free_port()
+    refused_port = free_port()
     for url, kind in {
         server.tcp_url_of("postgres", "ann", ENCODED + "x"): PlaceError,
         server.tcp_url_of("postgres", "bob", ENCODED): PlaceError,
@@ -225,7 +226,7 @@ def test_a_service_and_a_password_file_are_honoured(
 def test_the_second_host_is_tried_where_the_first_is_away(database: str) -> None:
     server = postgres_server.server()
     with Proxy(socket_of(server)) as proxy:
-        away = postgres_server._free_port()
+        away = free_port()
         url = (
             f"postgresql://postgres@127.0.0.1:{away},127.0.0.1:{proxy.port}/{name_of(database)}?target_session_attrs=read-write"
         )

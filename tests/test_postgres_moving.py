@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,24 +16,15 @@ import pytest
 
 import legacy_fixes
 import postgres_server
-from command_line import answered, at_once, settle
-from engines import a_database, a_location
+from command_line import answered, at_once
+from engines import a_location
 from hardwon import Memory, databases
 from hardwon.doors import adoption
 
 MANY = 3_000
 LONG_AGO = datetime(2025, 1, 1, tzinfo=UTC)
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def url() -> Iterator[str]:
-    with a_database() as made:
-        yield made
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def everything(location: str) -> None:

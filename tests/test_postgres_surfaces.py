@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,8 +16,7 @@ from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
 import postgres_server
-from command_line import answered, at_once, hardwon_does, refused, settle
-from engines import a_database
+from command_line import answered, at_once, hardwon_does, refused
 from hardwon import Client, Memory
 from hardwon.errors import ForbiddenError, HardwonError, NotAdmittedError
 from mcp_calls import over_stdio, parameters
@@ -26,16 +24,7 @@ from serving import Process
 
 FAILURE = ("--outcome", "failure", "--tool", "code_interpreter", "--error-type", "runtime")
 
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settle(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def url() -> Iterator[str]:
-    with a_database() as made:
-        yield made
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 # --- servers ----------------------------------------------------------------------------------------------------------
@@ -49,7 +38,7 @@ def token(url: str, name: str, *options: str) -> str:
 
 def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
     secret, reader = token(url, "ci", "--scope", "admin"), token(url, "guest", "--project", "default")
-    server = Process(cast("Path", url))
+    server = Process(url)
     try:
         with Client(server.url, secret) as client:
             kept = client.remember("upload failed", "failure", tool="unknown")
@@ -109,7 +98,7 @@ def test_a_server_whose_user_may_only_write_says_what_it_may_not(url: str) -> No
     for options in (("--project", "default"), ("--server",)):
         assert at_once("postgres", "grant", url, "runs_a_server", *options).exit_code == 0
     secret = token(limited, "ci", "--scope", "admin")
-    server = Process(cast("Path", limited))
+    server = Process(limited)
     try:
         with Client(server.url, secret) as client:
             kept = client.record_fact("Port 80 is open.", "observation")

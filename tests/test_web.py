@@ -3,8 +3,10 @@ none of it."""
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
@@ -13,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from command_line import at_once
+from command_line import BUILT, COMMANDS, at_once
 from hardwon import Memory, limits
 from hardwon.datasets.demo import fill as fill_demo
 from hardwon.errors import InvalidInputError
@@ -433,3 +435,18 @@ def test_the_demo_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
             fill_demo(memory, seed)
             said.append(sorted(record.content for record in memory.browse(kind="experience") if isinstance(record, Experience)))
     assert said[0] == said[1] != said[2]
+
+
+def _shown_on_pages() -> list[str]:
+    """The commands that pages tell people to type; a name alone only speaks of one."""
+    pages = (look.HERE / "templates").glob("*.html")
+    shown = [html.unescape(line) for page in pages for line in re.findall(r"<code>hardwon ([^<]+)</code>", page.read_text())]
+    return sorted({line for line in shown if line not in COMMANDS})
+
+
+@pytest.mark.parametrize("line", _shown_on_pages())
+def test_the_commands_that_pages_show_can_be_typed(line: str) -> None:
+    words = shlex.split(line)
+    length = 2 if " ".join(words[:2]) in BUILT else 1
+    name = " ".join(words[:length])
+    assert BUILT[name].make_context(name, words[length:]).params

@@ -24,6 +24,7 @@ Answer = dict[str, Any]
 
 
 def peak_memory_mb() -> float:
+    """Of this process alone: getrusage would also count what its parent held when it was started."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 

@@ -6,6 +6,8 @@ import re
 from typing import Final
 
 DEFAULT_PROJECT: Final = "default"
+FOLDER_NAME: Final = ".hardwon"
+"""In which a memory is looked for from the folder where somebody is, and upward."""
 _URL: Final = re.compile(r"postgres(?:ql)?://")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _ADDRESS: Final = re.compile(rf"{_SCHEME.pattern}(?:(?P<user>[^:@/?]*)(?::[^@/?]*)?@)?(?P<rest>[^@?]*)")

@@ -46,7 +46,7 @@ class Repository:
     _head: Head = field(init=False, default=NO_HEAD)
 
     def __post_init__(self) -> None:
-        self._git_dir = _linked(self.root / ".git", "gitdir:")
+        self._git_dir = _linked(self.root / ".git")
         common = self._git_dir / "commondir"
         self._common_dir = (self._git_dir / common.read_text().strip()).resolve() if common.is_file() else self._git_dir
 
@@ -115,10 +115,10 @@ def _name_of(ref: str) -> str:
     return branch if branch.isprintable() else ""
 
 
-def _linked(dot_git: Path, label: str) -> Path:
+def _linked(dot_git: Path) -> Path:
     """`.git` is a folder, or in worktrees and submodules a file that names it."""
     if dot_git.is_file():
-        target = dot_git.read_text(encoding="utf-8", errors="replace").strip().removeprefix(label).strip()
+        target = dot_git.read_text(encoding="utf-8", errors="replace").strip().removeprefix("gitdir:").strip()
         return (dot_git.parent / target).resolve()
     return dot_git
 

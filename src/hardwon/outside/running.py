@@ -566,9 +566,7 @@ class _Relay:
         if self._child.ended and self._ended_at is None:
             self._ended_at = time.monotonic()
             self._watch_keys()
-            for ours, childs in list(self._streams.screens.items()):
-                os.close(childs)
-                del self._streams.screens[ours]
+            self._streams.close_screens()
         elif stopped and self._streams.terminal is not None:
             self._suspend()
 

@@ -29,6 +29,7 @@ from hardwon.serve.cli_base import (
     RECORDING,
     SEEING,
     Ascii,
+    DryRun,
     Given,
     Json,
     Width,
@@ -395,7 +396,7 @@ def validate(
 def load(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(help="A data set as for validate, or records that a memory exported.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")] = False,
+    dry_run: DryRun = False,
     author: Author = "agent",
     as_json: Json = False,
 ) -> None:

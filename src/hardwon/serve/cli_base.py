@@ -255,6 +255,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Width = Annotated[int | None, typer.Option(min=WIDTH_MIN, help="Columns to draw into.", show_default="the terminal's")]
 Ascii = Annotated[bool, typer.Option("--ascii", help="Draw with ASCII characters only.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")]
+By = Annotated[str, typer.Option(help="Who says so.")]
 
 
 # --- the memory -------------------------------------------------------------------------------------------------------

@@ -7,12 +7,14 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from hardwon import limits
+from hardwon.locations import DEFAULT_PROJECT
 from hardwon.memory import Memory
 from hardwon.model import Decision
 from hardwon.reports import Compressed
 from hardwon.serve.cli_base import (
     CARE,
     FAILED,
+    DryRun,
     Json,
     Yes,
     chosen,
@@ -38,7 +40,6 @@ KeepSuccesses = Annotated[
         show_default="longer than those that failed",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")]
 
 
 # --- what goes, and comes back ------------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ def undo_hint(memory: Memory, event_id: str | None) -> str:
     """How to take it back, as a line that can be copied."""
     if not event_id:
         return ""
-    project = "" if memory.project == "default" else f" --project {quoted(memory.project)}"
+    project = "" if memory.project == DEFAULT_PROJECT else f" --project {quoted(memory.project)}"
     return f"\nto take it back: hardwon --memory {quoted(memory.location)}{project} undo {event_id}"
 
 

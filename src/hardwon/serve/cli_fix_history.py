@@ -33,13 +33,13 @@ from hardwon.serve.cli_fixes import (
     STRATEGIES_LISTED,
     All,
     Days,
-    Fixes,
     Name,
     Shown,
     show_patterns,
     show_recent,
     show_successful,
 )
+from hardwon.serve.cli_input import Limit
 
 if TYPE_CHECKING:
     from hardwon.doors.fixes import AIMemory
@@ -174,7 +174,7 @@ def export(
     answers="as `hardwon recent` prints it.",
     more="As `hardwon recent`.",
 )
-def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Fixes = limits.FIXES_LISTED, as_json: Json = False) -> None:
+def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Limit = limits.FIXES_LISTED, as_json: Json = False) -> None:
     """List the fixes that were tried in the last days."""
     with _opened(ctx) as history:
         show_recent(history.memory, days, limit, as_json=as_json)
@@ -198,7 +198,7 @@ def successful(ctx: typer.Context, limit: Shown = STRATEGIES_LISTED, as_json: Js
     answers="as `hardwon patterns` prints it.",
     more="As `hardwon patterns`.",
 )
-def patterns(ctx: typer.Context, limit: Fixes = PATTERNS_LISTED, every: All = False, as_json: Json = False) -> None:
+def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False, as_json: Json = False) -> None:
     """List the issues that keep coming up, and what fixes them."""
     with _opened(ctx) as history:
         show_patterns(history.memory, limit, every=every, as_json=as_json)

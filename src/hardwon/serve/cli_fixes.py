@@ -12,6 +12,7 @@ from hardwon.memory import Memory
 from hardwon.model import Fix
 from hardwon.serve import terminal_fixes
 from hardwon.serve.cli_base import FIXES, Json, chosen, command, look, write_json, write_lines
+from hardwon.serve.cli_input import Limit
 from hardwon.serve.terminal import QUIET, Line, Span
 
 RECENT_DAYS: Final = 7
@@ -21,7 +22,6 @@ _FIRST_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)  # no record is older
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The model, as its fixes name it.")]
 Days = Annotated[int, typer.Argument(metavar="DAYS", min=1, max=limits.DAYS_MAX, help="Of the last so many days.")]
-Fixes = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many.")]
 Shown = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many of each issue type.")]
 All = Annotated[bool, typer.Option("--all", help="Also issues that came up only once.")]
 
@@ -55,7 +55,7 @@ def model(ctx: typer.Context, name: Name, as_json: Json = False) -> None:
     `fix_commands`, `outcome`, `fix_success`, `verification_success`, `execution_time_seconds`, `notes`.""",
     more="""The newest first, each with its outcome.""",
 )
-def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Fixes = limits.FIXES_LISTED, as_json: Json = False) -> None:
+def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Limit = limits.FIXES_LISTED, as_json: Json = False) -> None:
     """List the fixes that were tried in the last days."""
     with chosen(ctx).open(to_read=True) as memory:
         show_recent(memory, days, limit, as_json=as_json)
@@ -85,7 +85,7 @@ def successful(ctx: typer.Context, limit: Shown = STRATEGIES_LISTED, as_json: Js
     more="""The most frequent first: the same signature, a model and issue type, an issue type on any model; each with its
     best fix.""",
 )
-def patterns(ctx: typer.Context, limit: Fixes = PATTERNS_LISTED, every: All = False, as_json: Json = False) -> None:
+def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False, as_json: Json = False) -> None:
     """List the issues that keep coming up, and what fixes them."""
     with chosen(ctx).open(to_read=True) as memory:
         show_patterns(memory, limit, every=every, as_json=as_json)

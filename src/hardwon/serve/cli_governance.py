@@ -8,6 +8,8 @@ from hardwon.model import AnyRecord
 from hardwon.reports import LifeEvent, Links
 from hardwon.serve.cli_base import (
     TRUST,
+    By,
+    DryRun,
     Json,
     chosen,
     command,
@@ -22,7 +24,6 @@ from hardwon.serve.cli_base import (
 from hardwon.serve.terminal import QUIET, STRONG, Line, Span, visible
 
 RecordId = Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")]
-By = Annotated[str, typer.Option(help="Who says so.")]
 
 
 @command(
@@ -106,7 +107,7 @@ def archive(
 def stale(
     ctx: typer.Context,
     repo: Annotated[str, typer.Option(metavar="FOLDER", help="A folder inside the git checkout to look at.")] = ".",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")] = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Archive records whose files are no longer what they were, and bring back those whose files are again."""

@@ -28,6 +28,7 @@ from hardwon.serve.cli_base import (
     add_app,
     chosen,
     complain,
+    counted,
     inner_command,
     memory_options,
     new_app,
@@ -201,8 +202,7 @@ def _publish(ctx: typer.Context) -> None:
     with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
         published = opened.publish_tested(commit)
     if published:
-        records = "1 record" if len(published) == 1 else f"{len(published)} records"
-        write(f"hardwon: {records} published: their tests pass at {commit.id[:12]}\n")
+        write(f"hardwon: {counted(len(published), 'record')} published: their tests pass at {commit.id[:12]}\n")
 
 
 def _root() -> Path:

@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from hardwon.locations import without_password
+from hardwon.locations import FOLDER_NAME, without_password
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import RECORDING, Chosen, Json, chosen, command, write_json, write_text
 from hardwon.serve.cli_care import quoted
 from hardwon.store import files
-
-_FOLDER: Final = ".hardwon"  # in which every command looks for the memory of the folder it is called in
 
 
 @command(
@@ -37,7 +35,7 @@ def init(
     with _opened(named) as (memory, created):
         planted = memory.make_tree() if tree else memory.tree
         if created and not planted and not named.memory:
-            files.hide_from_git(Path(_FOLDER))
+            files.hide_from_git(Path(FOLDER_NAME))
         root = str(planted.root) if planted else None
         if as_json:
             write_json({"location": memory.location, "project": memory.project, "created": created, "tree": root})
@@ -48,7 +46,7 @@ def init(
 @contextmanager
 def _opened(named: Chosen) -> Iterator[tuple[Memory, bool]]:
     """The memory, and whether it is new. A folder that was made for nothing goes again."""
-    folder = None if named.memory else Path(_FOLDER)
+    folder = None if named.memory else Path(FOLDER_NAME)
     new_folder = folder is not None and not folder.is_dir()
     if folder and new_folder:
         files.make_folder(folder)

@@ -12,6 +12,7 @@ from hardwon.serve.cli_base import (
     CARE,
     LEARNED,
     TRUST,
+    By,
     Json,
     chosen,
     command,
@@ -85,7 +86,7 @@ def rollback(
     ctx: typer.Context,
     source: Annotated[str, typer.Argument(help="The author whose teaching is to be undone.")],
     reason: Annotated[str, typer.Option(help="Why it is not to be believed.")],
-    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
+    by: By = "user",
     as_json: Json = False,
 ) -> None:
     """Undo what a source taught: nothing that it recorded counts any more."""

@@ -12,6 +12,7 @@ from hardwon.serve.cli_base import (
     DATA_SETS,
     FAILED,
     Chosen,
+    DryRun,
     Json,
     chosen,
     command,
@@ -22,8 +23,6 @@ from hardwon.serve.cli_base import (
     write_json,
     write_text,
 )
-
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen and change nothing.")]
 
 
 @command(

@@ -16,6 +16,8 @@ from hardwon.serve.cli_base import (
     RECORDING,
     SEEING,
     TRUST,
+    By,
+    DryRun,
     Json,
     Yes,
     chosen,
@@ -30,8 +32,7 @@ from hardwon.serve.cli_base import (
     write_lines,
     write_text,
 )
-from hardwon.serve.cli_care import DryRun
-from hardwon.serve.cli_governance import By, RecordId
+from hardwon.serve.cli_governance import RecordId
 from hardwon.serve.cli_input import AsOf, Limit, Options, filtered, moment
 from hardwon.serve.terminal import QUIET, Line, Span, record_lines
 from hardwon.serve.terminal_tables import value_lines

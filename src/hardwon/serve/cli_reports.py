@@ -169,7 +169,7 @@ def decisions(
     if as_json:
         write_json(list(map(plain, found)))
     else:
-        _tell(list(map(_Decided.of, found)), _Decided._fields, "Nothing was decided yet.", as_json=False)
+        write_lines(table_lines(list(map(_Decided.of, found)), _Decided._fields, look(), "Nothing was decided yet."))
 
 
 class _Decided(NamedTuple):
@@ -255,7 +255,7 @@ def similar(
     if as_json:
         write_json({name: list(map(fix_json, fixes)) for name, fixes in vars(found).items()})
     else:
-        _tell(_matches(found), _Match._fields, "Nothing like that was fixed yet.", as_json=False)
+        write_lines(table_lines(_matches(found), _Match._fields, look(), "Nothing like that was fixed yet."))
 
 
 class _Match(NamedTuple):

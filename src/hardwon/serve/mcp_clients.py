@@ -17,7 +17,7 @@ from hardwon.outside import json_settings
 from hardwon.outside.json_settings import Settings
 
 MCP_SERVERS: Final = "mcpServers"
-_PRIVATE: Final = 0o600  # a new file: a memory's address may hold a password
+_PRIVATE: Final = 0o600  # a new file: it says where somebody's memory is
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ class _Surface:
         said: Arguments = from_query(operation.takes, {}, request.scope["query_string"])
         assert isinstance(said, Load)  # noqa: S101  # for type checkers: the table says so
         with self._streams.one_more():
-            told = await rest_streams.take_in(self._gate, self._settings, self.workers, request, operation, project, said)
+            told = await rest_streams.take_in(self._gate, self._settings, self.workers, request, project, said)
         return Response(told, media_type=JSON)
 
     def _checked(self, operation: Operation, request: Request, project: str) -> Caller:

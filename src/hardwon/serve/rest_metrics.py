@@ -28,7 +28,6 @@ class Metrics:
     """Counts for one server."""
 
     def __init__(self, gate: Gate) -> None:
-        self._gate = gate
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "hardwon_requests", "Requests that were answered.", ["operation", "status"], registry=self._registry

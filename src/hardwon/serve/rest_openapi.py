@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import version
 from typing import Any, Final
 
+import hardwon
 from hardwon import limits
 from hardwon.serve.arguments import EXAMPLE_ID, Arguments
 from hardwon.serve.operations import OPERATIONS, Operation
@@ -116,7 +116,7 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "Hardwon",
-            "version": version("hardwon"),
+            "version": hardwon.__version__,
             "description": "An experience memory for AI agents: what was tried, how it turned out, and what to do next time.",
         },
         "security": [{"token": []}],

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -21,7 +20,7 @@ from hardwon import limits
 from hardwon.govern.access import Caller
 from hardwon.serve.arguments import Load
 from hardwon.serve.gate import Gate
-from hardwon.serve.operations import OPERATIONS, Operation
+from hardwon.serve.operations import OPERATIONS
 from hardwon.serve.rest_guards import BODY, Workers
 from hardwon.serve.rest_problems import BUSY, RefusedError
 from hardwon.serve.rest_settings import Settings
@@ -88,9 +87,7 @@ def backup(gate: Gate, settings: Settings, workers: Workers, caller: Caller, pro
         return _sent(target, DATABASE, headers, workers)
 
 
-async def take_in(
-    gate: Gate, settings: Settings, workers: Workers, request: Request, operation: Operation, project: str, said: Load
-) -> bytes:
+async def take_in(gate: Gate, settings: Settings, workers: Workers, request: Request, project: str, said: Load) -> bytes:
     """Loads a body of records, one a line, once all of it is here."""
     request.scope[BODY].allow(limits.IMPORT_BYTES_MAX)
     folder = _folder(settings)
@@ -100,13 +97,13 @@ async def take_in(
             async for piece in request.stream():
                 await workers.run(file.write, piece)
         caller: Caller = request.state.caller
-        return await workers.run(partial(_load, gate, caller, operation, project, target, said))
+        return await workers.run(_load, gate, caller, project, target, said)
     finally:
         await workers.run(folder.__exit__, None, None, None)
 
 
-def _load(gate: Gate, caller: Caller, operation: Operation, project: str, file: Path, said: Load) -> bytes:
-    with gate.memory(caller, operation, project) as memory:
+def _load(gate: Gate, caller: Caller, project: str, file: Path, said: Load) -> bytes:
+    with gate.memory(caller, OPERATIONS["load"], project) as memory:
         return json_bytes(memory.load(file, said.dry_run, by=caller.name))
 
 

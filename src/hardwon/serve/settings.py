@@ -25,13 +25,13 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError, Problem
+from hardwon.locations import FOLDER_NAME
 from hardwon.memory import Memory
 from hardwon.model import Source
 
 NAMES: Final = ("memory", "project", "author")
 VARIABLES: Final = {name: f"HARDWON_{name.upper()}" for name in NAMES}
 FILE_NAME: Final = "config.toml"
-_FOLDER_NAME: Final = ".hardwon"
 _ALLOWED: Final = f"{', '.join(NAMES)}, each with a text"
 
 Origin = Literal["option", "environment", "project file", "user file", "default"]
@@ -128,7 +128,7 @@ def _current_folder() -> Path:
 
 def _nearest(folder: Path) -> Path | None:
     for above in (folder, *folder.parents):
-        file = above / _FOLDER_NAME / FILE_NAME
+        file = above / FOLDER_NAME / FILE_NAME
         if os.path.exists(file):  # noqa: PTH110  # False, too, where we may not look
             return file
     return None

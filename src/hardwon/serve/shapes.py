@@ -64,9 +64,9 @@ def parsed(shape: Any, data: Any) -> Any:
         raise InvalidInputError(problems_of(error)) from None
 
 
-def schema_of(shape: Any, ref: str = "#/$defs/{model}") -> dict[str, Any]:
-    """The JSON Schema of what `jsonable` makes of it; `ref`: where the definitions will be."""
-    return adapter_of(shape).json_schema(ref_template=ref, schema_generator=_NamedTuplesAreObjects)
+def schema_of(shape: Any) -> dict[str, Any]:
+    """The JSON Schema of what `jsonable` makes of it."""
+    return adapter_of(shape).json_schema(schema_generator=_NamedTuplesAreObjects)
 
 
 def schemas_of(shapes: Mapping[str, Any], ref: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon.errors import InvalidInputError
-from hardwon.locations import DEFAULT_PROJECT, UNCLEAR, is_url, without_password
+from hardwon.locations import DEFAULT_PROJECT, FOLDER_NAME, UNCLEAR, is_url, without_password
 from hardwon.outside.git import repository_root
 
-FOLDER_NAME: Final = ".hardwon"
 FILE_NAME: Final = "memory.db"
 FIX_HISTORY_FILE_NAME: Final = "ai_memory.db"
 _ALLOWED: Final = "a folder, a file whose name ends in .db, postgresql://user@host/database, or nothing"

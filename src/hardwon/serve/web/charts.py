@@ -1,5 +1,5 @@
 """Figures as plotly's script takes them: plain dictionaries. The script in the browser gives them the theme's colours: a colour
-is one of the names in `COLOURS`, as `$good`. Plotly's own Python objects would take a second to import."""
+is one of the names below, as `$good`. Plotly's own Python objects would take a second to import."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from hardwon import limits
 from hardwon.serve.web.look import shortened
 
 Figure = dict[str, Any]
-GOOD, BAD, WARN, INFO, ACCENT, QUIET = "$good", "$bad", "$warn", "$info", "$accent", "$quiet"
-COLOURS: Final = (GOOD, BAD, WARN, INFO, ACCENT, QUIET)
-SERIES: Final = ("$series1", "$series2", "$series3", "$series4", "$series5", "$series6")
-"""For series that are neither good nor bad."""
+GOOD, BAD, INFO, ACCENT, QUIET = "$good", "$bad", "$info", "$accent", "$quiet"
+SECOND: Final = "$series2"
+"""Beside the accent, for a series that is neither good nor bad."""
 _TICK_CHARS: Final = 22
 _FEW_DAYS: Final = 6
 DAY_MS: Final = 86_400_000

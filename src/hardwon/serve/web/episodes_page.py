@@ -19,7 +19,7 @@ _RULES_SHOWN: Final = 50
 _CARDS_SHOWN: Final = 24
 _ROW_PX: Final = 34
 _STATES: Final[tuple[RuleState, ...]] = ("active", "candidate", "retired")
-_WITH, _WITHOUT = charts.ACCENT, charts.SERIES[1]
+_WITH, _WITHOUT = charts.ACCENT, charts.SECOND
 
 
 class Sides(NamedTuple):

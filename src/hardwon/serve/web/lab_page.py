@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.model import AnyRecord
+from hardwon.errors import InvalidInputError
 from hardwon.recall.advice import Advice
 from hardwon.recalling import Context
 from hardwon.serve.terminal import headline
@@ -102,15 +101,9 @@ class _Titles:
 
     def _title(self, record_id: str) -> str:
         if record_id not in self._known:
-            self._known[record_id] = self._read(record_id)
+            record = self._ask.record(record_id)
+            self._known[record_id] = headline(record) if record else record_id
         return self._known[record_id]
-
-    def _read(self, record_id: str) -> str:
-        try:
-            record: AnyRecord = self._ask("get", record_id=record_id)
-        except UnknownRecordError:
-            return record_id
-        return headline(record)
 
 
 def _lines(context: Context, titles: _Titles) -> Iterable[Line]:

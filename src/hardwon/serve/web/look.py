@@ -153,12 +153,10 @@ def environment() -> Environment:
         finalize=_shown,
     )
     made.filters.update(
-        visible=visible,
         shortened=shortened,
         number=number,
         percent=percent,
         time=time,
-        badge=badge,
         json_script=json_script,
         headline=headline,
     )

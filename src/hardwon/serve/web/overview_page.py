@@ -8,14 +8,12 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 
-from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.learn.patterns import Strategy
 from hardwon.model import AnyRecord, Decision
 from hardwon.reports import Activity
 from hardwon.serve.web import charts
-from hardwon.serve.web.pages import RANGES, Ask, Page, Request
+from hardwon.serve.web.pages import KINDS, RANGES, Ask, Page, Request
 
-_KINDS: Final = ("experience", "fix", "episode", "trajectory", "fact")
 _BUCKETS_MAX: Final = 60
 _SHOWN: Final = 8
 _WEEK: Final = timedelta(days=7)
@@ -86,8 +84,7 @@ def view(ask: Ask, request: Request) -> Page:
         "buckets": buckets,
         "kinds_figure": _kinds_figure(days),
         "success_figure": _success_figure(buckets),
-        "week": _by_kind(week) if request.range != "all" or days else {},
-        "week_rate": _rate(week),
+        "week": _by_kind(week),
         "decisions": [Decided(each, _about(ask, each)) for each in ask("decisions", limit=_SHOWN)],
         "newest": ask("page", limit=_SHOWN).records,
         "rules": ask("rules", limit=_SHOWN),
@@ -102,11 +99,7 @@ def _about(ask: Ask, decision: Decision) -> AnyRecord | None:
     """Of a contradiction, the first of those that contradict each other: the others are about the same."""
     if decision.action != "contradiction" or not decision.evidence:
         return None
-    try:
-        found: AnyRecord = ask("get", record_id=decision.evidence[0])
-    except (UnknownRecordError, InvalidInputError):
-        return None
-    return found
+    return ask.record(decision.evidence[0])
 
 
 def _wilson(p: float, tried: int) -> tuple[float, float]:
@@ -129,7 +122,7 @@ def _by_kind(days: Iterable[Activity]) -> dict[str, list[int]]:
         counts = found.setdefault(day.kind, [0, 0, 0])
         for place, count in enumerate((day.records, day.good, day.bad)):
             counts[place] += count
-    return {kind: found[kind] for kind in _KINDS if kind in found}
+    return {kind: found[kind] for kind in KINDS if kind in found}
 
 
 def _bucketed(days: list[Activity]) -> Iterable[Bucket]:

@@ -4,14 +4,16 @@ has `act(ask, request, form) -> address to go to`. `site.PLACES` lists them. The
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.govern.access import Caller, Scope, includes
+from hardwon.model import AnyRecord
 from hardwon.serve.gate import Gate
 from hardwon.serve.operations import OPERATIONS
 from hardwon.serve.web.sessions import Session
@@ -19,6 +21,8 @@ from hardwon.serve.web.sessions import Session
 ROOT: Final = "/ui"
 RANGES: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "all": None}
 RANGE: Final = "30d"
+KINDS: Final = ("experience", "fix", "episode", "trajectory", "fact")
+"""Of the records that agents and people write, in the order in which pages name them."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,10 @@ class Download(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A page's name in its address, its title, what scope it takes, and whether the navigation lists it."""
+    """A page's name in its address, its title, and whether the navigation lists it. To see one takes the scope read."""
 
     name: str
     title: str
-    scope: Scope = "read"
     listed: bool = True
 
 
@@ -59,6 +62,13 @@ class Ask:
     def __call__(self, operation: str, /, **said: Any) -> Any:
         arguments = OPERATIONS[operation].takes.model_validate(said)
         return self._gate.perform(self.caller, operation, self.project, arguments)
+
+    def record(self, record_id: str) -> AnyRecord | None:
+        """None where there is no such record, or not any more."""
+        with suppress(UnknownRecordError):
+            found: AnyRecord = self("get", record_id=record_id)
+            return found
+        return None
 
     def may(self, scope: Scope) -> bool:
         """Whether the caller could; for what a page offers. The gate decides."""
@@ -89,10 +99,6 @@ class Request:
     query: Mapping[str, str]
     session: Session
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-
-    @property
-    def csrf(self) -> str:
-        return self.session.csrf
 
     @property
     def range(self) -> str:

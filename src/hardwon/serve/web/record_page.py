@@ -105,15 +105,7 @@ def _others(ask: Ask, record: AnyRecord) -> Iterator[Other]:
     if isinstance(record, Cleaned):
         named.append(("left the history by", record.decision))
     for number, (how, each) in enumerate(named):
-        yield Other(how, each, _record(ask, each) if number < limits.WEB_LINKED_SHOWN else None)
-
-
-def _record(ask: Ask, record_id: str) -> AnyRecord | None:
-    try:
-        found: AnyRecord = ask("get", record_id=record_id)
-    except UnknownRecordError:
-        return None
-    return found
+        yield Other(how, each, ask.record(each) if number < limits.WEB_LINKED_SHOWN else None)
 
 
 # --- what each kind says ----------------------------------------------------------------------------------------------

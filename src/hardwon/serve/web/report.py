@@ -19,7 +19,7 @@ from markupsafe import Markup
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.serve.web.look import HERE, PLOTLY, asset, environment, time
-from hardwon.serve.web.pages import ROOT, Ask, Page, Request
+from hardwon.serve.web.pages import Ask, Page, Request
 from hardwon.serve.web.review_page import TABS
 from hardwon.serve.web.sessions import Session
 from hardwon.serve.web.site import PLACES
@@ -107,19 +107,9 @@ def _rendered(part: Part, ask: Ask, request: InFile) -> Markup:
     frame: dict[str, Any] = {
         "title": part.title,
         "part": part.name,
-        "signed_in": False,
-        "asks_for_tokens": False,
         "caller": None,
         "csrf": "",
-        "flashes": [],
-        "places": [],
-        "projects": [],
-        "ranges": [],
         "request": request,
-        "mark": "",
-        "poll_s": 0,
-        "root": ROOT,
-        "plotly": PLOTLY,
     }
     text = _environment(part).get_template(page.template).render({**frame, **page.context})
     # A quotation mark that came out of a memory is escaped, so that only our own templates write this.

@@ -158,7 +158,7 @@ def _contradictions(ask: Ask, request: Request) -> Listed:
     for decision in ask("decisions", action="contradiction", limit=_DECISIONS_READ):
         if not _recent(request, decision.metadata.context.timestamp):
             continue
-        found = [_found(ask, record_id) for record_id in decision.evidence]
+        found = map(ask.record, decision.evidence)
         sides = tuple(Item(each, _next_of(each)) for each in found if each and each.metadata.validation.status != "archived")
         if len(sides) > 1:
             pairs.append(Pair(decision, sides))
@@ -189,14 +189,6 @@ _LISTS: Final[Mapping[str, Callable[[Ask, Request], Listed]]] = {
     "rules": _rules,
     "decisions": _decisions,
 }
-
-
-def _found(ask: Ask, record_id: str) -> AnyRecord | None:
-    try:
-        record: AnyRecord = ask("get", record_id=record_id)
-    except (UnknownRecordError, InvalidInputError):
-        return None
-    return record
 
 
 def _undoable(ask: Ask, said: str) -> list[str]:

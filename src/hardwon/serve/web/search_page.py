@@ -15,11 +15,10 @@ from hardwon.recall.hit import Hit
 from hardwon.recall.searchable import own_texts
 from hardwon.recall.terms import query_terms
 from hardwon.serve.terminal import headline, outcome_of
-from hardwon.serve.web.pages import Ask, Page, Request
+from hardwon.serve.web.pages import KINDS, Ask, Page, Request
 from hardwon.serve.web.snippets import Piece, marked, snippet
 from hardwon.stats import Stats
 
-KINDS: Final = ("experience", "fix", "episode", "trajectory", "fact")
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"kind": (*KINDS, "decision"), "outcome": OUTCOMES, "status": STATUSES}
 WORDS: Final = ("tool", "key", "task_id", "model", "issue_type", "tag", "author", "path")
 TIMES: Final = ("since", "until", "as_of")
@@ -27,7 +26,7 @@ _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _WITHOUT_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?", re.ASCII)
 _HEADLINE_CHARS: Final = 140
 _NAMES_OFFERED: Final = 50
-_BAD_REQUEST: Final = 422
+_INVALID: Final = 422
 
 
 class Part(NamedTuple):
@@ -79,7 +78,7 @@ def view(ask: Ask, request: Request) -> Page:
         "limits": limits,
         "k": _count(said),
     }
-    return Page("search.html", context, "Search", _BAD_REQUEST if problems else 200)
+    return Page("search.html", context, "Search", _INVALID if problems else 200)
 
 
 # --- what was asked ---------------------------------------------------------------------------------------------------

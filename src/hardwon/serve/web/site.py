@@ -21,7 +21,7 @@ from hardwon.serve.gate import Gate
 from hardwon.serve.rest_guards import BODY, OPERATION, Workers
 from hardwon.serve.rest_problems import FOREIGN_ORIGIN, NOT_FOUND, WRONG_MEDIA_TYPE, WRONG_METHOD, RefusedError, answer_to
 from hardwon.serve.rest_settings import Settings
-from hardwon.serve.web.look import PLOTLY, STATIC, asset, environment
+from hardwon.serve.web.look import STATIC, asset, environment
 from hardwon.serve.web.pages import RANGES, ROOT, Ask, Download, Form, Page, Place, Request, pairs_of, query_of
 from hardwon.serve.web.sessions import Session, Sessions
 
@@ -115,8 +115,6 @@ class Site:
             return answer(http, body)
         except NotAdmittedError:
             return self._to_sign_in(http)
-        except (HardwonError, RefusedError) as error:
-            return self._failed(http, error)
         except Exception as error:  # noqa: BLE001  # the edge: the log has what happened, the reader a page
             return self._failed(http, error)
 
@@ -150,10 +148,14 @@ class Site:
         return _Visit(http, session, caller, fresh)
 
     def _signed_in(self, answer: Callable[[_Visit], Response], http: HttpRequest, _: bytes) -> Response:
+        visit = self._admitted(http)
+        return self._with_cookie(answer(visit), visit)
+
+    def _admitted(self, http: HttpRequest) -> _Visit:
         visit = self._visit(http)
         if visit is None:
             raise NotAdmittedError("nobody is signed in")
-        return self._with_cookie(answer(visit), visit)
+        return visit
 
     def _to_sign_in(self, http: HttpRequest) -> Response:
         if http.scope[OPERATION] == "web.changes":
@@ -214,9 +216,7 @@ class Site:
         return Form(pairs_of(body, limits.WEB_FORM_FIELDS_MAX, "form"))
 
     def _posted(self, http: HttpRequest, body: bytes) -> tuple[_Visit, Form]:
-        visit = self._visit(http)
-        if visit is None:
-            raise NotAdmittedError("nobody is signed in")
+        visit = self._admitted(http)
         form = self._form_of(http, body)
         if not visit.session.vouches_for(form.get("csrf")):
             raise RefusedError(FOREIGN_ORIGIN, "the form is not from this session: go back, load the page again, and try again")
@@ -246,15 +246,13 @@ class Site:
         return Response(json.dumps({"mark": ask("change_mark")}), media_type="application/json")
 
     def _page(self, http: HttpRequest, body: bytes) -> Response:
-        visit, form = self._posted(http, body) if http.method == "POST" else (self._visit(http), None)
-        if visit is None:
-            raise NotAdmittedError("nobody is signed in")
+        visit, form = self._posted(http, body) if http.method == "POST" else (self._admitted(http), None)
         said = {name: unquote(value) for name, value in http.path_params.items()}
         place = self._places.get(said["page"])
         if place is None:
             raise RefusedError(NOT_FOUND, f"there is no page {said['page']!r}")
         http.scope[OPERATION] = f"web.{place.name}"
-        check_access(visit.caller, place.scope, said["project"])
+        check_access(visit.caller, "read", said["project"])
         ask = Ask(self._gate, visit.caller, said["project"])
         query = query_of(http.scope["query_string"])
         request = Request(said["project"], place.name, said.get("item", ""), query, visit.session)
@@ -270,8 +268,7 @@ class Site:
         return self._rendered(shown, visit, request, mark=ask("change_mark"))
 
     def _unknown(self, http: HttpRequest, _: bytes) -> Response:
-        if self._visit(http) is None:
-            raise NotAdmittedError("nobody is signed in")
+        self._admitted(http)
         raise RefusedError(NOT_FOUND, "there is no such page")
 
     def _static(self, http: HttpRequest, _: bytes) -> Response:
@@ -302,7 +299,6 @@ class Site:
             "mark": mark,
             "poll_s": limits.WEB_POLL_S,
             "root": ROOT,
-            "plotly": PLOTLY,
         }
         text = environment().get_template(page.template).render({**frame, **page.context})
         response = Response(text, page.status, {**_HEADERS, **(headers or {})}, "text/html")

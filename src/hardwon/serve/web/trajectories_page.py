@@ -150,10 +150,8 @@ def _reward_figure(steps: list[Shown]) -> charts.Figure:
     x = [step.number for step in drawn]
     bars: dict[str, Any] = charts.bars(x, [step.reward for step in drawn], "reward", showlegend=False)
     bars["marker"] = {"color": [charts.GOOD if step.reward > 0 else charts.BAD for step in drawn]}
-    line = charts.line(
-        x, [step.cumulative for step in drawn], "sum so far", charts.ACCENT, showlegend=True, line={"shape": "hv", "width": 2}
-    )
-    line["line"]["color"] = charts.ACCENT
+    stairs = {"color": charts.ACCENT, "shape": "hv", "width": 2}
+    line = charts.line(x, [step.cumulative for step in drawn], "sum so far", charts.ACCENT, showlegend=True, line=stairs)
     x_axis = {"title": {"text": "step"}, "tickformat": "d", **({"dtick": 1} if len(steps) <= _STEPS_TICKED else {})}
     y_axis = {"title": {"text": "reward"}}
     return charts.figure([bars, line], xaxis=x_axis, yaxis=y_axis, bargap=0.6, **charts.LEGEND_ABOVE)

@@ -64,13 +64,13 @@
       const source = document.getElementById(place.dataset.chart);
       if (!source) { continue; }
       const figure = themed(JSON.parse(source.textContent), colours);
-      const config = { displaylogo: false, responsive: true, displayModeBar: false, ...(figure.config || {}) };
+      const config = { displaylogo: false, responsive: true, displayModeBar: false };
       window.Plotly.react(place, figure.data, layoutOf(figure.layout || {}, colours), config).then(() => {
         if (!place.dataset.drawn) {
           place.dataset.drawn = "yes";
           place.on("plotly_click", (event) => {
             const at = event.points && event.points[0];
-            const to = at && (at.customdata && at.customdata.url ? at.customdata.url : at.customdata);
+            const to = at && at.customdata;
             if (typeof to === "string" && to.startsWith("/ui/")) { location.assign(to); }
           });
         }
@@ -120,7 +120,7 @@
       if (!table || place.dataset.ready) { continue; }
       place.dataset.ready = "yes";
       for (const header of all("thead th", table)) {
-        if (!table.hasAttribute("data-sortable") || !header.textContent.trim() || header.hasAttribute("data-fixed")) { continue; }
+        if (!header.textContent.trim()) { continue; }
         const button = document.createElement("button");
         button.type = "button";
         button.append(...header.childNodes);
