@@ -21,6 +21,7 @@ import pytest
 from command_line import EXAMPLES
 from hardwon import Client, Memory, limits
 from hardwon.errors import HardwonError, InterruptedWriteError, InvalidInputError, UnknownOutcomeError, UnknownRecordError
+from hardwon.fields import new_id
 from hardwon.model import Fact
 from hardwon.serve.arguments import EXAMPLE_ID
 from hardwon.serve.operations import OPERATIONS, Operation
@@ -319,9 +320,9 @@ def test_what_was_accepted_is_finished(tmp_path: Path) -> None:
     told_to_end = threading.Event()
 
     def sent() -> Iterator[bytes]:
-        yield b'{"kind": "fact", "content": "The first half came before the end.", "fact_type": "error"}\n'
+        yield Fact(id=new_id(), content="The first half came before the end.", fact_type="error").to_json_bytes() + b"\n"
         assert told_to_end.wait(30)
-        yield b'{"kind": "fact", "content": "The second half came after it.", "fact_type": "error"}\n'
+        yield Fact(id=new_id(), content="The second half came after it.", fact_type="error").to_json_bytes() + b"\n"
 
     def send() -> httpx.Response:
         return httpx.post(server.url + f"/api/v1/projects/{PROJECT}/import", content=sent(), headers=NDJSON, timeout=30)
