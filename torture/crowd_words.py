@@ -23,7 +23,6 @@ LESSONS: Final = (
     "Restart the scheduler twice",
 )
 SORTED_ROUTES: Final = sorted(ROUTES.items(), key=repr)
-MARKER_CHARS: Final = 12
 
 WRITES: Final[dict[str, tuple[int, Action]]] = {}
 READS: Final[dict[str, tuple[int, Action]]] = {}
