@@ -54,18 +54,18 @@ class Program:
 
 
 PROGRAMS: Final = (
-    Program("write", "--rounds 5"),
+    Program("write", "--rounds 3"),
     Program("startup"),
-    Program("export", "--records 300000"),
-    Program("fold", "--records 300000"),
+    Program("export", "--records 200000"),
+    Program("fold", "--records 200000"),
     Program("recall"),
     Program("staleness"),
     Program("tree"),
     Program("episodes"),
-    Program("fixes", "--attempts 200000"),
+    Program("fixes", "--attempts 100000"),
     Program("serve", "--seconds 30"),
     Program("dashboard"),
-    Program("postgres", "--records 30000 --large 300000"),
+    Program("postgres", "--records 20000 --large 200000"),
     Program("calibration", needs_data=True),
     Program("replay", needs_data=True),
 )
