@@ -31,6 +31,23 @@ def test_a_parser_takes_its_input_or_refuses_it(target: Target) -> None:
     assert found.accepted + found.refused == found.runs == 12
 
 
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_what_a_parser_begins_from_is_valid(target: Target, tmp_path: Path) -> None:
+    found = fuzz.Found(target.name)
+    with target.begun(tmp_path) as run:
+        for number, given in enumerate(list(target.corpus())[:12]):
+            fuzz._try(target, run, given, number, found)
+    assert found.findings == {}
+    assert found.accepted > 0
+
+
+def test_requests_are_answered(tmp_path: Path) -> None:
+    (target,) = (each for each in TARGETS if each.name == "HTTP request")
+    with target.begun(tmp_path) as run:
+        answers = [run(given) for given in list(target.corpus())[:12]]
+    assert answers.count([b"200"]) > 3
+
+
 KNOWN: dict[str, list[Any]] = {
     "shell line": ["echo " + "9" * 60_000, "pytest \ud800\udfff"],
     "routing by paths": [5, [["a=b/c.json"]], [None], "a=b"],

@@ -47,6 +47,7 @@ from hardwon.serve.shapes import parsed
 from serving import served
 
 _ANSWER_S: Final = 20.0
+_PATIENCE_S: Final = 0.1
 _PAGE_BYTES: Final = 4096
 
 
@@ -374,17 +375,18 @@ def _requested(folder: Path) -> Iterator[Run]:
     with served(folder, open_to=Caller("tester", "write"), btb=True) as running:
         host, port = running.url.removeprefix("http://").split(":")
 
-        def run(data: bytes) -> None:
+        def run(data: bytes) -> list[bytes]:
             with socket.create_connection((host, int(port)), timeout=_ANSWER_S) as sock:
                 with suppress(OSError):  # the server may answer, and close, before it has heard all of it
                     sock.sendall(data.replace(b"{host}", f"{host}:{port}".encode()))
-                    sock.shutdown(socket.SHUT_WR)
+                sock.settimeout(_PATIENCE_S)
                 answer = b""
-                with suppress(ConnectionResetError):
+                with suppress(ConnectionResetError, TimeoutError):  # it waits for the rest of what was announced
                     while chunk := sock.recv(65536):
                         answer += chunk
             status = answer.split(b" ", 2)[1:2]
             assert not status or status[0][:1] in b"1234", f"the server answered {answer[:120]!r}"
+            return status
 
         yield run
         assert running.memory.doctor().ok, "the memory is as it should be after all of them"
@@ -402,7 +404,17 @@ def _requests() -> list[bytes]:
         body = json.dumps(said).encode() if operation.method == "POST" else b""
         query = "" if body else f"?{urlencode(said)}"
         made.append(_request(operation.method, path + query, body))
-    pages = ("/", "/search?q=login", "/map", "/fixes", "/episodes", "/trajectories", "/review", "/lab?query=login", "/record/x")
+    names = (
+        "overview",
+        "search?q=login&since=2026-01-01",
+        "map?depth=2",
+        "fixes",
+        "episodes",
+        "trajectories",
+        "review",
+        "lab?query=a",
+    )
+    pages = ["/", "/ui/", *(f"/ui/default/{name}" for name in (*names, f"record/{UUID(int=5)}", "changes"))]
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "login"}}}
     return [*made, *(_request("GET", page) for page in pages), _request("POST", "/mcp", json.dumps(call).encode())]
 

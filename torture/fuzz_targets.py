@@ -405,8 +405,8 @@ def _llm_address(text: str) -> None:
 
 
 def _server_name(text: str) -> None:
-    rest_settings.Settings("127.0.0.1", 80, "default", Path("/nowhere"), allow_hosts=(text,))
-    rest_settings.Settings("127.0.0.1", 80, "default", Path("/nowhere"), allow_origins=(text,))
+    allowed: dict[str, Any] = {"allow_origins" if "://" in text else "allow_hosts": (text,)}
+    rest_settings.Settings("127.0.0.1", 80, "default", Path("/nowhere"), **allowed)
 
 
 @contextmanager
