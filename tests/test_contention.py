@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from conftest import TORTURE
 from hardwon import Memory
 from hardwon.errors import BusyError, StorageError
+from hardwon.store.sqlite_file import check_whole_file
 from processes import Child, Tell
 
 PROCESSES, WRITES = (32, 200) if TORTURE else (8, 300)
@@ -142,3 +144,18 @@ def test_a_search_index_that_others_made_anew_is_no_damage_to_whoever_opens_it_n
         with Memory(tmp_path) as later:
             assert later.doctor().ok, str(later.doctor())
             assert len(later.recall("thing", k=10)) == 7
+
+
+def test_a_file_is_checked_as_it_was_at_one_moment(tmp_path: Path) -> None:
+    """Whoever opens a memory checks a small file whole, and others write to it meanwhile."""
+
+    def writes_meanwhile(_: object, sql: str, __: object) -> bool:
+        if "integrity_check" in sql:
+            memory.remember("the port is taken", "failure", "unknown")
+        return True
+
+    with Memory(tmp_path) as memory, closing(apsw.Connection(memory.location)) as connection:
+        memory.remember("the disk is full", "failure", "unknown")
+        connection.exec_trace = writes_meanwhile
+        assert check_whole_file(connection) == []
+        assert len(list(memory.browse())) == 2

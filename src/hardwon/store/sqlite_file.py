@@ -237,15 +237,16 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     """What is wrong with pages, indexes and record bodies; empty when all is well. A disk that does not read what it has is an
     error, and no damage: it may read it the next time."""
     try:
-        # FTS5 compares what it remembers of its index with what is there now. Only a query has it look whether another process
-        # changed the index since: without one, a sound index that others wrote to seems damaged.
-        connection.execute("SELECT 1 FROM record_text LIMIT 1").fetchall()
-        found = [line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
-        _refuse_unread(found)
-        if not found:
-            for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record"):
-                if not is_whole(body, digest):
-                    found.append(f"record {record_id} is not what was written")
+        with connection:  # one state of the file for all of it, whatever others write meanwhile
+            # FTS5 compares what it remembers of its index with what is there now. Only a query has it look whether another
+            # process changed the index since: without one, a sound index that others wrote to seems damaged.
+            connection.execute("SELECT 1 FROM record_text LIMIT 1").fetchall()
+            found = [line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
+            _refuse_unread(found)
+            if not found:
+                for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record"):
+                    if not is_whole(body, digest):
+                        found.append(f"record {record_id} is not what was written")
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         found = [str(error)]
     except apsw.IOError as error:
