@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -237,7 +237,7 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     """What is wrong with pages, indexes and record bodies; empty when all is well. A disk that does not read what it has is an
     error, and no damage: it may read it the next time."""
     try:
-        with connection:  # one state of the file for all of it, whatever others write meanwhile
+        with _one_state(connection):  # whatever others write meanwhile
             # FTS5 compares what it remembers of its index with what is there now. Only a query has it look whether another
             # process changed the index since: without one, a sound index that others wrote to seems damaged.
             connection.execute("SELECT 1 FROM record_text LIMIT 1").fetchall()
@@ -254,6 +254,19 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
             raise
         found = [str(error)]
     return found
+
+
+@contextmanager
+def _one_state(connection: apsw.Connection) -> Iterator[None]:
+    """What is read in it is of one moment. Where the disk fails, SQLite ends the transaction by itself."""
+    begun = not connection.in_transaction
+    if begun:
+        connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if begun and connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 def _refuse_unread(found: Sequence[str]) -> None:
