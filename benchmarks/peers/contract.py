@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,29 +16,29 @@ class CannotError(Exception):
     """This store has no such thing. The message says why, in words for the page."""
 
 
-class Peer:
+class Peer(ABC):
     """A store that is open. A write that returns is acknowledged."""
 
+    @abstractmethod
     def about(self) -> dict[str, Any]:
         """`versions`, a mapping of packages, and `durability`, what an acknowledged write has behind it."""
-        raise NotImplementedError
 
-    def write_one(self, record: Record) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def write_one(self, record: Record) -> None: ...
 
-    def write_bulk(self, records: Sequence[Record]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def write_bulk(self, records: Sequence[Record]) -> None: ...
 
+    @abstractmethod
     def recall(self, query: str, k: int) -> list[str]:
         """The texts that answer best, the best one first."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keys(self) -> list[str]:
         """The keys of everything that is kept."""
-        raise NotImplementedError
 
-    def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def close(self) -> None: ...
 
     def keep_episode(self, record: Record, episode: dict[str, Any]) -> None:  # noqa: ARG002  # for those who keep more
         """An attempt with its steps. Where there is no such kind of record its text is what is kept."""
