@@ -28,7 +28,7 @@ from page_plots import draw
 from page_rows import NO_REASON, Results, Told, behind, missed_bounds
 from page_text import page
 from peers.driver import KINDS
-from side_by_side import ENVIRONMENTS, RESULTS, ROOT, Plan, say, sizes_of, stamp
+from side_by_side import ENVIRONMENTS, RESULTS, ROOT, Plan, data_folder, say, sizes_of, stamp
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
 PICTURES: Final = ROOT / "docs" / "images" / "bench"
@@ -166,7 +166,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=["peers", *(program.name for program in PROGRAMS)], help="run only these")
     parser.add_argument("--stores", nargs="+", choices=[kind.slug for kind in KINDS], help="of the side by side only these")
     parser.add_argument("--sizes", type=sizes_of, default=Plan.sizes, help="of the side by side: 10000,100000,1000000")
-    parser.add_argument("--data", type=Path, help="the folder with the data of the replays")
+    parser.add_argument("--data", type=data_folder, help="the folder with the data of the replays")
     parser.add_argument("--assemble", action="store_true", help="run nothing: the page from what is kept")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where what was measured is kept")
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, help="where the others are installed")

@@ -30,7 +30,20 @@ from typing import Any, Final
 
 from peers.driver import KINDS, Answer, Kind, Worker, make_environment
 from recall import percentile
-from replay import FIRST_ORDER, Ceiling, Item, cut, episodes, in_order, names_in, score, trajectory, whole_text, winning_actions
+from replay import (
+    FILE,
+    FIRST_ORDER,
+    Ceiling,
+    Item,
+    cut,
+    episodes,
+    in_order,
+    names_in,
+    score,
+    trajectory,
+    whole_text,
+    winning_actions,
+)
 from write import keywords
 
 ROOT: Final = Path(__file__).parent.parent
@@ -352,7 +365,18 @@ def run(kinds: Sequence[Kind], plan: Plan, environments: Path, results: Path, da
 
 
 def sizes_of(text: str) -> tuple[int, ...]:
-    return tuple(sorted(int(size) for size in text.replace("_", "").split(",")))
+    """For argparse."""
+    sizes = text.replace("_", "").split(",")
+    if not all(size.isdecimal() and int(size) for size in sizes):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; allowed: numbers of records, such as 10000,100000")
+    return tuple(sorted(map(int, sizes)))
+
+
+def data_folder(text: str) -> Path:
+    """For argparse."""
+    if not (Path(text) / FILE).is_file():
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; allowed: a folder that holds {FILE}")
+    return Path(text)
 
 
 def main() -> None:
@@ -366,7 +390,7 @@ def main() -> None:
     ):
         parser.add_argument(f"--{name}", type=int, default=getattr(Plan, name), help=what)
     parser.add_argument("--each", type=int, default=Plan.each, help=f"records of each of {WRITERS} writers at once")
-    parser.add_argument("--data", type=Path, help="the folder with the episodes that replay.py replays")
+    parser.add_argument("--data", type=data_folder, help="the folder with the episodes that replay.py replays")
     parser.add_argument("--environments", type=Path, default=ENVIRONMENTS, help="where the others are installed")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where what was measured is kept")
     options = parser.parse_args()

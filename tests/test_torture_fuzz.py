@@ -209,3 +209,13 @@ def test_every_module_that_parses_is_fuzzed_or_left_out_for_a_reason() -> None:
 def test_names_are_unique() -> None:
     names = [target.name for target in TARGETS]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("program", ["crowd.py --steps", "power_loss.py --states", "fuzz.py --runs"])
+@pytest.mark.parametrize("amount", ["0", "-1", "many"])
+def test_nothing_is_not_enough(program: str, amount: str) -> None:
+    name, option = program.split()
+    command = [sys.executable, str(SOURCE.parent / "torture" / name), f"{option}={amount}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"argument {option}: {amount!r} is not allowed; allowed: a whole number from 1" in done.stderr

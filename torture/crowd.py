@@ -24,6 +24,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
+from amounts import one_or_more
 from crowd_care import check_health, open_memory
 from crowd_reading import check_counts, check_fixes, check_record, check_scores
 from crowd_rot import kill_for_real
@@ -205,10 +206,10 @@ def replay_command(plan: Plan, number: int) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A simulated crowd under faults, checked against a model after every step.")
-    parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--steps", type=one_or_more, default=10_000)
     parser.add_argument("--seed", type=int, default=None, help="any whole number; drawn and printed where none is given")
     parser.add_argument("--life", type=int, default=None, help="only this life of the run")
-    parser.add_argument("--jobs", type=int, default=1, help="lives at a time")
+    parser.add_argument("--jobs", type=one_or_more, default=1, help="lives at a time")
     parser.add_argument("--until-minutes", type=float, default=None, help="begin no life after so many minutes")
     parser.add_argument("--no-faults", action="store_true", help="the same crowd on a disk that works")
     parser.add_argument(

@@ -27,6 +27,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
+from amounts import one_or_more
 from fuzz_memories import MEMORY_TARGETS
 from fuzz_mutations import mutated_bytes, mutated_json, mutated_text, mutated_value
 from fuzz_targets import TARGETS as PURE_TARGETS
@@ -197,7 +198,7 @@ def _line_of(found: Found, took_s: float) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1000, help="how many inputs each parser gets")
+    parser.add_argument("--runs", type=one_or_more, default=1000, help="how many inputs each parser gets")
     parser.add_argument(
         "--seed", type=int, default=None, help="the same again for the same seed; one is chosen where none is given"
     )

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from unittest import mock
 
+from amounts import one_or_more
 from hardwon.errors import HardwonError
 from hardwon.store import files
 from power_database import OfRecords
@@ -274,7 +275,7 @@ def _emptied(folder: Path) -> Path:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--states", type=int, default=2000, help="how many states of the disk are looked at")
+    parser.add_argument("--states", type=one_or_more, default=2000, help="how many states of the disk are looked at")
     parser.add_argument(
         "--seed", type=int, default=None, help="the same again for the same seed; one is chosen where none is given"
     )
