@@ -35,7 +35,8 @@ from hardwon.errors import (
     UnknownOutcomeError,
     UnreachableError,
 )
-from hardwon.store.postgres.link import CutOffError, Link, PostgresSession, in_postgres
+from hardwon.store.postgres.link import CutOffError, Link, PostgresSession, _Transaction, _Writing, in_postgres
+from hardwon.store.sqlite import _WriteTransaction
 from postgres_proxy import Proxy
 from postgres_server import Server
 from processes import free_port
@@ -738,9 +739,11 @@ class Interrupted(BaseException):
     """Comes from a clock, between any two steps."""
 
 
-def test_interrupts_at_any_moment_leave_no_lock_behind(database: str, link: Link) -> None:
+def test_interrupts_at_any_moment_leave_no_lock_behind(database: str, link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds, interrupted, kept = 150, 0, 0
     session: PostgresSession | None = None
+    while_clearing_away: list[object] = []  # there Python can only tell of an interrupt
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: while_clearing_away.append(told.exc_type))
 
     def interrupt(*_: object) -> None:
         raise Interrupted
@@ -762,9 +765,21 @@ def test_interrupts_at_any_moment_leave_no_lock_behind(database: str, link: Link
     finally:
         signal.signal(signal.SIGALRM, before)
     assert interrupted > 10
+    assert set(while_clearing_away) <= {Interrupted}
     session = None
     with Link(database, busy_timeout_ms=3000).writing(None, LOCK, True) as other:
         assert other.select("SELECT id FROM note WHERE text <> 'both'") == []
         assert len(other.select("SELECT id FROM note")) >= kept
     insert(link, rounds + 1)
     assert link._pool._in_use() == []
+
+
+@pytest.mark.parametrize("kind", [_Transaction, _Writing, _WriteTransaction, PostgresSession])
+def test_what_an_interrupt_kept_from_being_made_is_cleared_away_in_silence(
+    kind: type[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    unmade = kind.__new__(kind)
+    del unmade
+    assert complaints == []

@@ -384,13 +384,14 @@ class _WriteTransaction:
     whoever gets there first: `__enter__` when it fails, `__exit__`, or `__del__`.
     """
 
+    _open = False  # also of one that an interrupt kept from being made whole
+
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
         self._errors = storage_errors(store._path)
         self._turn = store._pool.write_turn
         self._connection: apsw.Connection | None = None
         self._writer: SqliteWriter | None = None
-        self._open = False
 
     def __enter__(self) -> SqliteWriter:
         self._open = True

@@ -549,12 +549,12 @@ class _Transaction:
     (KeyboardInterrupt) can come between any two steps."""
 
     _is_writing = False
+    _session: PostgresSession | None = None  # also of one that an interrupt kept from being made whole
 
     def __init__(self, link: Link, opening: str, role: str | None) -> None:
         self._link = link
         self._role = role
         self._opening = f"{opening}; {link.settings}" + ("" if role is None else f"; {_as_role(role)}")
-        self._session: PostgresSession | None = None
 
     def __enter__(self) -> PostgresSession:
         self._session = self._link._begun(self._opening, is_writing=self._is_writing)
