@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from page_rows import LEVEL, Behind, Results, Told, behind, best_form, compared, missed_bounds, value
+from page_rows import LEVEL, WHY_MISSED, Behind, Results, Told, behind, best_form, compared, missed_bounds, value
 from peers.driver import OURS
 
 PLAIN: Final = OURS[0].name
@@ -241,7 +241,10 @@ def not_leading(results: Results) -> list[str]:
     lines = [(one.measure, one.ours, f"{one.theirs}: {times(one)}", one.reason) for one in found]
     said = table(("measured", "ours", "better", "why"), lines) if lines else ["There is no such row in this run.", ""]
     missed = missed_bounds(results)
-    bounds = [f"- `{name}`: {'; '.join(f'`{line}`' for line in shown)}" for name, shown in missed]
+    bounds = [
+        f"- `{name}`: {'; '.join(f'`{line}`' for line in shown)}{f' ({WHY_MISSED[name]})' if name in WHY_MISSED else ''}"
+        for name, shown in missed
+    ]
     return [
         "Hardwon stands against all of them, Hardwon with vectors against those that search by meaning. Times and sizes that",
         f"differ by less than {LEVEL - 1:.0%} are level. A row without a reason makes the command fail.",

@@ -19,7 +19,7 @@ BENCHMARKS = ROOT / "benchmarks"
 sys.path.append(str(BENCHMARKS))  # last: its modules have everyday names
 
 import page  # noqa: E402
-from page_rows import NO_REASON, REASONS, Results, behind, bound_lines, missed_bounds  # noqa: E402
+from page_rows import NO_REASON, REASONS, WHY_MISSED, Results, behind, bound_lines, missed_bounds  # noqa: E402
 from peers.driver import KINDS, OURS  # noqa: E402
 from side_by_side import Bench  # noqa: E402
 
@@ -216,7 +216,7 @@ def test_a_bound_that_was_missed_is_on_the_page(tmp_path: Path) -> None:
     output = "bulk 9 µs, ratio 3.20 (at most 3.0); fewer 1.0\nsingle ratio 1.10 (at most 1.5)\n"
     text, ended = assembled(tmp_path, [store("Hardwon", 100.0)], [program(output, 1)])
     assert ended == 0
-    assert "- `write`: `bulk 9 µs, ratio 3.20 (at most 3.0); fewer 1.0`\n" in text
+    assert f"- `write`: `bulk 9 µs, ratio 3.20 (at most 3.0); fewer 1.0` ({WHY_MISSED['write']})\n" in text
     assert "1 of 1 of its own programs missed a bound" in text
     held = Results({}, [program(output.replace("3.20", "2.20"), 0)], {}, {})
     assert missed_bounds(held) == []
@@ -253,6 +253,7 @@ def test_reasons_are_of_pairs_that_are_compared() -> None:
             assert mine in ours
             assert theirs not in ours
             assert names[theirs].by_meaning or not names[mine].by_meaning
+    assert set(WHY_MISSED) <= {program.name for program in page.PROGRAMS}
 
 
 def test_an_own_program_that_breaks_is_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
