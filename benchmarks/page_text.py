@@ -301,10 +301,17 @@ METHOD: Final = """\
 """
 
 
+def measured_when(results: Results) -> list[str]:
+    return sorted({part["measured"] for part in results.parts if "measured" in part})
+
+
 def machine(results: Results) -> list[str]:
-    measured = sorted({part["measured"] for part in results.parts if "measured" in part})
     minutes = sum(part.get("seconds", 0.0) for part in results.parts) / 60
-    facts = [*results.run.get("machine", {}).items(), ("measured", "; ".join(measured)), ("took", f"{minutes:.0f} minutes")]
+    facts = [
+        *results.run.get("machine", {}).items(),
+        ("measured", "; ".join(measured_when(results))),
+        ("took", f"{minutes:.0f} minutes"),
+    ]
     return [*(f"- {name}: {text}" for name, text in facts if text), ""]
 
 
@@ -313,11 +320,12 @@ def page(results: Results, pictures: Sequence[str]) -> str:
         return [f"![{about}](images/bench/{name})", ""] if name in pictures else []
 
     versions = results.run.get("versions", {})
+    how_many_runs = "one run" if len(measured_when(results)) < 2 else "a part [measured again](#machine-and-versions) later"
     parts = [
         "# Benchmarks",
         "",
         *answers(results),
-        f"This page is written by `{results.run.get('command', 'make bench')}`. Same data, same machine, one run.",
+        f"This page is written by `{results.run.get('command', 'make bench')}`. Same data, same machine, {how_many_runs}.",
         "",
         "## Side by side",
         "",
@@ -358,7 +366,7 @@ def page(results: Results, pictures: Sequence[str]) -> str:
         *([", ".join(f"{name} {version}" for name, version in versions.items()) + ".", ""] if versions else []),
         "## Commands",
         "",
-        "```sh",
+        "```text",
         "make bench                                # everything; without episodes, no replay",
         "make bench BENCH_DATA=folder              # with the replays",
         "python benchmarks/page.py --only peers --stores chroma --sizes 10000,100000   # a part; the rest is kept",
