@@ -103,13 +103,12 @@ def bring_back_what_was_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
     """Where the second half fails, the first one stays."""
-    keep_all = Recording.keep_many
+    keep_all = Recording._keep_all
 
-    def torn(self: Memory, records: Any) -> Any:
-        listed = list(records)
-        return [*keep_all(self, listed[:1]), *keep_all(self, listed[1:])]
+    def torn(self: Memory, given: list[Any], *, returned: bool) -> Any:
+        return [*keep_all(self, given[:1], returned=returned), *keep_all(self, given[1:], returned=returned)]
 
-    patch.setattr(Recording, "keep_many", torn)
+    patch.setattr(Recording, "_keep_all", torn)
 
 
 def hand_errors_of_sqlite_on(patch: pytest.MonkeyPatch) -> None:
