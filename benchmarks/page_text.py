@@ -7,6 +7,7 @@ from typing import Final
 
 from page_rows import LEVEL, WHY_MISSED, Behind, Results, Told, behind, best_form, compared, missed_bounds, value
 from peers.driver import OURS
+from side_by_side import LOAD_SECONDS_MAX
 
 PLAIN: Final = OURS[0].name
 CANNOT: Final = "cannot"
@@ -278,7 +279,7 @@ def program(told: Told) -> list[str]:
     ]
 
 
-METHOD: Final = """\
+METHOD: Final = f"""\
 - Every store runs in a process of its own, the foreign ones in environments made from `benchmarks/peers/requirements`, and is
   driven by the same lines of JSON (`benchmarks/peers/worker.py`). Measured is what the store's own calls take, without the
   protocol; a cold start is a whole process, from its start to its first answer.
@@ -288,7 +289,8 @@ METHOD: Final = """\
   120 questions, or as many as fit into 20 seconds; the first fifth is not counted.
 - SQLite FTS5 looks for every word of the question, as one does who has not met a large index yet. These records share many
   words. How fast FTS5 is with the rare ones alone, as Hardwon picks them, is under `recall` below.
-- Loading stops after 200 seconds. A million records are only tried by those whose pace says that they will fit.
+- Loading stops after {LOAD_SECONDS_MAX:.0f} seconds. A million records are only tried by those whose pace says that they will
+  fit.
 - Every store syncs before it acknowledges a single write. Counted with strace: once for Hardwon, SQLite FTS5 and JSON files
   (whose folder is not synced), four times for LangGraph's store, eight times for Chroma and mem0.
 - Disk is what the files occupy after closing. Memory is the peak resident size of the process (`VmHWM`).

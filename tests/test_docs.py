@@ -195,7 +195,7 @@ def test_the_site_is_read_and_searched_without_a_network(site: Path) -> None:
         page.wait_for_url("**/tutorial.html")
         page.keyboard.press("/")
         page.keyboard.type("log-odds")
-        page.locator(".md-search-result__item").first.wait_for()
+        page.locator(".md-search-result__item", has_text="Confidence").first.wait_for()  # it searches while one types
         assert "Confidence" in page.locator(".md-search-result__list").inner_text()
         page.goto((site / "concepts" / "trust.html").as_uri())
         assert page.get_by_role("heading", name="Trust", exact=False).first.is_visible()

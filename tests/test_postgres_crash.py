@@ -62,23 +62,28 @@ def connected(url: str) -> psycopg.Connection[Any]:
 
 
 def write_until_told(url: str, writer: int, stop: Path, tell: Tell) -> None:
-    """Every write succeeds, whatever happens to the server meanwhile."""
+    """Every write succeeds, whatever happens to the server meanwhile. One that takes longer to come back than a memory waits is
+    told of; then nothing was changed, and the write is done again."""
     with Memory(url, PROJECT, consolidate_every=20) as memory:
         number = 0
         while not stop.exists():
-            said = f"writer {writer} number {number}"
-            kind = number % 5
-            if kind == 0:
-                issue = {"model": "m", "issue_type": f"type {writer % 2}", "description": said}
-                tell(memory.record_fix(issue, True, True, "the same", ["use less"]).id)
-            elif kind == 1:
-                tell(memory.record_episode("task", 0.9, trajectory_summary=said, mistakes=["Guessed."]).id)
-            elif kind == 2:
-                with memory.once(said.encode(), b"said"):
-                    tell(memory.remember(said, "success", "conversation").id)
-            else:
-                tell(memory.record_fact(said, "observation").id)
-            number += 1
+            with contextlib.suppress(UnreachableError):
+                tell(write_one(memory, writer, number))
+                number += 1
+
+
+def write_one(memory: Memory, writer: int, number: int) -> str:
+    said = f"writer {writer} number {number}"
+    kind = number % 5
+    if kind == 0:
+        issue = {"model": "m", "issue_type": f"type {writer % 2}", "description": said}
+        return memory.record_fix(issue, True, True, "the same", ["use less"]).id
+    if kind == 1:
+        return memory.record_episode("task", 0.9, trajectory_summary=said, mistakes=["Guessed."]).id
+    if kind == 2:
+        with memory.once(said.encode(), b"said"):
+            return memory.remember(said, "success", "conversation").id
+    return memory.record_fact(said, "observation").id
 
 
 def said_of(record: Any) -> str:
