@@ -51,7 +51,7 @@ ENVIRONMENTS: Final = Path(__file__).parent / ".peers"
 RESULTS: Final = Path(__file__).parent / ".results"
 
 BATCH: Final = 5_000
-LOAD_SECONDS_MAX: Final = 300.0
+LOAD_SECONDS_MAX: Final = 200.0
 PROJECTED_FROM: Final = 1_000_000
 """From this size on, only those load whose pace so far says that they will be done in time."""
 K: Final = 5

@@ -74,6 +74,8 @@ def test_several_lives_at_a_time_are_the_same_lives() -> None:
     together = [(each.number, each.digest) for each in crowd.run(plan, range(plan.lives), 2, None)]
     assert one_by_one == together
     assert [live(plan, 1).digest] == [digest for number, digest in together if number == 1], "a life cannot be replayed alone"
+    many = [1] * 7  # more than are begun at once
+    assert [each.number for each in crowd.run(plan, many, 2, None)] == many, "some were never lived"
 
 
 # --- what is wrong is found ---------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
@@ -166,11 +167,11 @@ def run(plan: Plan, numbers: Iterable[int], jobs: int, until: float | None) -> I
         return
     waiting = iter(numbers)
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        running = [pool.submit(live, plan, number) for number, _ in zip(waiting, range(2 * jobs), strict=False)]
+        running = [pool.submit(live, plan, number) for number in islice(waiting, 2 * jobs)]
         while running:
             yield running.pop(0).result()
             if until is None or time.monotonic() < until:
-                running += [pool.submit(live, plan, number) for number, _ in zip(waiting, range(1), strict=False)]
+                running += [pool.submit(live, plan, number) for number in islice(waiting, 1)]
 
 
 def report(plan: Plan, found: Run, seconds: float) -> str:
