@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -58,6 +59,7 @@ def record_a_fact(life: Life, actor: Actor) -> None:
     facts = [row for row in actor.place.picture.records.values() if row.kind == "fact"]
     if facts and life.rng.random() < 0.3:
         content = model.said(life.rng.choice(facts).body)["content"]
+        marker = json.dumps(content, ensure_ascii=False)[1:-1]  # where the first one does not count, it is kept as another
     new = New("fact", marker, {"content": content, "fact_type": "observation"})
     expected = Expected(new=[new], repeats=True, maybe=True)
     with life.doing(actor, expected):
