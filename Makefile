@@ -60,13 +60,13 @@ bench: $(VENV)/.installed-dev  ## Measure everything, beside others too, and wri
 torture: SEED := $(or $(SEED),$(shell date +%s))
 torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a million steps of a crowd (an hour or two; SEED=… does one again)
 	@echo "the seed of everything simulated: make torture SEED=$(SEED)"
-	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
-	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
-	    tests/test_postgres_many.py tests/test_postgres_crash.py
 	$(BIN)/python torture/crowd.py --steps 1000000 --seed $(SEED)
 	$(BIN)/python torture/crowd.py --steps 20000 --postgres --seed $(SEED)
 	$(BIN)/python torture/power_loss.py --states 50000 --seed $(SEED)
 	$(BIN)/python torture/fuzz.py --runs 5000 --seed $(SEED)
+	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
+	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
+	    tests/test_postgres_many.py tests/test_postgres_crash.py
 
 lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

@@ -260,8 +260,8 @@ REASONS: Final[dict[str, dict[tuple[str, str], str]]] = {
 
 WHY_MISSED: Final = {
     "write": "the bound is of a time when a record was only kept. Now it is also counted into what is known, and in a git "
-    "checkout, as here, it gets commit and branch, and its text is searched for files: outside of one, bulk takes a third "
-    "less. One by one, a sync of this disk is so short that the work of Python shows beside it.",
+    "checkout, as here, it gets commit and branch, and its text is searched for files: outside of one, bulk takes a "
+    "quarter less. One by one, a sync of this disk is so short that the work of Python shows beside it.",
     "recall": "at the edge of its bound, runs fall on either side: half of the time is the search, the other half reading, "
     "checking and ranking what it found.",
     "tree": "the plain side writes a file and nothing else, without a sync; ours keeps the record, its file and what they "
