@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.recall.fence import CUT, EARLIER_CONTEXT, NOT_INSTRUCTIONS, _fences, clean_line, fenced
+from hardwon.recall.fence import CODE_INDENT, CUT, EARLIER_CONTEXT, NOT_INSTRUCTIONS, _fences, clean_code, clean_line, fenced
 
 MARK = "3f9c0a1b2c3d4e5f"
 OTHER = "00ff00ff00ff00ff"
@@ -94,7 +94,9 @@ def broken_rules(context: str, mark: str = MARK) -> list[str]:
         "the mark is nowhere else": context.count(mark) == 2 and context.lower().count(mark) == 2,
         "no look-alike of a fence": len(_fences(context)) == 2,
         "a line is a line for everybody": context.splitlines() == lines,
-        "our structure": all(line.startswith(("- ", "  ")) and line[2:3].strip() for line in inside),
+        "our structure": all(
+            line.startswith(CODE_INDENT) or (line.startswith(("- ", "  ")) and line[2:3].strip()) for line in inside
+        ),
         "nothing hidden": all(line.isprintable() for line in lines) and not _HIDDEN.search(context),
         "no special tokens": not re.search(
             r"<[|\uff5c]|<<sys|\[/?inst\]|<!--|<!\[cdata|</?s>|</?(?:start|end)_of_turn>|<tool_call>", context.lower()
@@ -111,7 +113,14 @@ def broken_rules(context: str, mark: str = MARK) -> list[str]:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_attack_stays_inside(attack: str) -> None:
-    for lines in ([attack], [f"- {attack}", f"  {attack}"], attack.split("\n"), [f"see {attack} there"]):
+    for lines in (
+        [attack],
+        [f"- {attack}", f"  {attack}"],
+        attack.split("\n"),
+        [f"see {attack} there"],
+        clean_code(attack, 1_000),
+        [CODE_INDENT + attack],
+    ):
         assert broken_rules(fenced(lines, MARK)) == []
 
 
@@ -145,7 +154,7 @@ def test_a_hundred_thousand_mixtures_stay_inside() -> None:
                 some.append(chr(chance.randrange(0x110000)))
             text = chance.choice(("", "", " ", "\u200b")).join(some)
             start = chance.randrange(len(text) + 1) if chance.random() < 0.3 else 0
-            lines.append(chance.choice(("", "- ", "  ")) + text[start:])
+            lines.append(chance.choice(("", "- ", "  ", CODE_INDENT)) + text[start:])
         assert broken_rules(fenced(lines, MARK)) == [], lines
 
 
@@ -153,6 +162,19 @@ def test_a_hundred_thousand_mixtures_stay_inside() -> None:
 @given(st.lists(st.text(), max_size=4))
 def test_any_lines_stay_inside(lines: list[str]) -> None:
     assert broken_rules(fenced(lines, MARK)) == []
+    code = [row for line in lines for row in clean_code(line, 100)]
+    assert broken_rules(fenced(code, MARK)) == []
+    assert all(row.startswith(CODE_INDENT) and row.strip() for row in code)
+    assert sum(len(row) - len(CODE_INDENT) for row in code) <= 4 * 100 * len(lines), "a tab is four blanks"
+
+
+def test_code_stays_as_it_is_but_for_empty_lines_and_tabs() -> None:
+    code = "# a comment\n\ndef f(x):\n\treturn [x,  'two  blanks']\r\n> quoted | sh\n"
+    kept = ["# a comment", "def f(x):", "    return [x,  'two  blanks']", "> quoted | sh"]
+    assert clean_code(code, 1_000) == [CODE_INDENT + line for line in kept]
+    context = fenced(["a task", *clean_code(code, 1_000)], MARK)
+    assert context.split("\n")[3:-1] == [CODE_INDENT + line for line in kept]
+    assert clean_code("one\ntwo\nthree", 6) == [CODE_INDENT + "one", CODE_INDENT + "t" + CUT]
 
 
 def test_every_character_of_unicode_stays_inside() -> None:

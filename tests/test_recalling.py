@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,8 @@ from engines import ENGINES, Places, holds_in_every_engine, memories, wrong_with
 from hardwon import Experience, Memory, fix_history_signature, generate_issue_signature, limits
 from hardwon.errors import InvalidInputError
 from hardwon.model import AnyRecord
+from hardwon.recall.advice import UNLIKELY_BELOW
+from hardwon.recall.fence import CODE_INDENT
 from hardwon.recall.tokens import count_tokens
 from strategies import records as any_records
 
@@ -180,19 +183,22 @@ def poisoned(memory: Memory) -> None:
         )
 
 
-def test_planted_successes_hold_one_place_and_a_fifth_of_the_context(memory: Memory) -> None:
+def speakers(text: str) -> list[str]:
+    """Who stands behind each line of a context."""
+    return [found.group(1) for found in re.finditer(r"\[(\w+)\??\]$", text, re.MULTILINE)]
+
+
+def test_planted_successes_hold_one_place_and_wait_for_their_turn(memory: Memory) -> None:
     poisoned(memory)
     hits = memory.recall("fix the invoice of service 3", k=5)
     assert sum(hit.record.metadata.source.author == "eve" for hit in hits) <= 1
     for hit in hits:
         assert hit.score == pytest.approx(math.fsum(hit.why.values()))
     for budget in (120, 300, 600):
-        text = str(memory.context("fix the invoice of service 3", budget_tokens=budget, count_tokens=words))
-        planted = [line for line in text.splitlines() if "evil" in line]
-        of_names = [word for line in planted if line.startswith("- names:") for word in line.split() if "evil" in word]
-        lines = [line for line in planted if not line.startswith("- names:")]
-        assert words("\n".join(lines)) + words(" ".join(of_names)) <= 0.2 * budget
-        assert len(text.splitlines()) > 3, "the others are heard"
+        spoken = speakers(str(memory.context("fix the invoice of service 3", budget_tokens=budget, count_tokens=words)))
+        others = set(spoken) - {"eve"}
+        assert spoken.count("eve") <= 1 + min(spoken.count(author) for author in others), "each one's best before her second"
+        assert len(others) > 1, "the others are heard"
 
 
 def test_stuffing_and_a_single_honest_source(memory: Memory) -> None:
@@ -218,18 +224,33 @@ def test_two_sources_take_turns(memory: Memory) -> None:
     assert authors.count("eve") <= 3
 
 
-def test_rules_of_one_source_are_charged_to_it(memory: Memory) -> None:
+def test_a_source_with_many_rules_speaks_a_second_time_after_the_others(memory: Memory) -> None:
     for _ in range(3):
         successes = [f"Mallory's rule number {number} about the billing job and its worker" for number in range(5)]
         memory.record_episode("billing", 1.0, successes=successes, author="mallory")
     for number in range(20):
         memory.remember(f"The billing job needs flag {number}", "success", "file_operation", author=f"a{number}")
-    for budget in (300, 600):
+    for budget in (120, 300, 600):
         context = memory.context("billing job", task_id="billing", budget_tokens=budget, count_tokens=words)
         lines = str(context).splitlines()
-        assert words("\n".join(line for line in lines if "mallory" in line)) <= 0.2 * budget
-        assert any("flag" in line for line in lines)
+        heard = sum("flag" in line for line in lines)
+        assert sum("Mallory" in line for line in lines) == 1 or heard == limits.RULES_IN_CONTEXT_MAX
+        assert heard
         assert all(line.endswith("]") for line in lines[2:-1]), "behind each line stands who says so"
+
+
+def test_of_several_agents_each_is_heard(memory: Memory) -> None:
+    """A share of the tokens for each was shorter than any line of use: with six agents a context was empty."""
+    tasks = ["count the files below /testbed", "list all links in /system", "find empty folders of the archive"]
+    for number in range(6):
+        for task in tasks:
+            action = f"find {task.split()[-1]} -maxdepth {number} -type f -print0 | tr -d -c '0' | wc -c # by agent{number}"
+            worked = number == 4
+            memory.record_trajectory(
+                task, [{"action": action, "reward": float(worked)}], float(worked), author=f"agent{number}"
+            )
+    for task in tasks:
+        assert "-maxdepth 4" in str(memory.context(task, budget_tokens=300))
 
 
 def test_a_single_author_may_fill_a_context(memory: Memory) -> None:
@@ -340,6 +361,41 @@ def test_a_context_says_what_matters(memory: Memory) -> None:
     assert closing == opening.replace("<", "</", 1)
     assert all(line.startswith(("- ", "  ")) for line in inside)
     assert str(memory.context("users")).splitlines()[0] != opening, "the mark is new every time"
+
+
+def test_no_bag_of_words(memory: Memory) -> None:
+    for number in range(20):
+        steps = [{"action": f"look at invoice_{number} and its ledger", "observation": "ledger_table owner_id created_at"}]
+        memory.record_trajectory(f"what does invoice {number} show", steps, 0.0)
+    assert "names:" not in str(memory.context("what does the invoice show", budget_tokens=2_000))
+
+
+def test_a_program_keeps_its_lines_and_a_long_task_leaves_it_room(memory: Memory) -> None:
+    code = "def total(rows):\n    # all of them\n\n\treturn sum(row['price']  for row in rows)"
+    task = "Write a function that adds up the prices of all rows, " + "whatever else the rows may hold, " * 60
+    memory.record_trajectory(task, [{"action": code, "observation": "3 passed", "reward": 1.0}], 1.0)
+    context = memory.context(task, budget_tokens=300)
+    lines = str(context).splitlines()
+    assert lines[2].startswith("- Write a function that adds up the prices of all rows")
+    assert len(lines[2]) <= limits.EXAMPLE_TASK_CHARS_MAX + len("-  -> [agent?]")
+    kept = ["def total(rows):", "    # all of them", "    return sum(row['price']  for row in rows)"]
+    assert lines[3:-1] == [CODE_INDENT + line for line in kept]
+    assert len(context.sources) == len(lines)
+    assert context.sources[2:-1] == ((context.hits[0].record.id,),) * 4, "each line says where it comes from"
+
+
+def test_what_did_not_earn_everything_is_nothing_to_follow(memory: Memory) -> None:
+    steps = [{"action": "grep -c x a.log", "reward": 0.67}, {"action": "grep -c x b.log", "reward": 0.3}]
+    memory.record_trajectory("count the x in all logs", steps, 0.67, author="ann")
+    context = str(memory.context("count the x in all logs"))
+    assert "count the x in all logs -> did not earn the full reward (0.67 of 1): grep -c x a.log [ann?]" in context
+    solved = [{"action": "cat *.log | grep -c x", "reward": 1.0}, {"action": "grep -c y a.log", "reward": 0.1}]
+    memory.record_trajectory("count the x in all logs", solved, 1.0, author="bob")
+    lines = str(memory.context("count the x in all logs")).splitlines()
+    assert lines[2] == "- count the x in all logs -> cat *.log | grep -c x [bob?]", "the action that earned it, and first"
+    ran = [{"action": "print(answer)", "observation": "42", "reward": 1.0}]
+    memory.record_trajectory("guess the answer to everything", ran, 0.0)
+    assert "->" not in str(memory.context("guess the answer to everything")), "a step of a run that failed earned nothing"
 
 
 def test_what_is_vouched_for_is_marked_so(memory: Memory) -> None:
@@ -486,6 +542,52 @@ def test_fixes_and_experiences_are_attempts_too(memory: Memory) -> None:
         memory.remember("Deleted the lock file by hand", "failure", "unknown")
     assert memory.advise("systemctl restart ollama", error="Error: connection timed out after 31 s").verdict == "blocked"
     assert memory.advise("Deleted the lock file by hand").verdict == "blocked"
+
+
+def test_an_action_that_failed_as_a_fix_is_not_likely(memory: Memory) -> None:
+    """It was blocked with a probability of 0.50, and one that had worked got no better."""
+    for number in range(3):
+        issue = {"model": "m", "issue_type": "TIMEOUT", "error_output": "Error: connection timed out after 30 s"}
+        memory.record_fix(issue, True, False, "restart", ["systemctl restart ollama"], author=f"a{number}")
+        memory.record_fix(issue, True, True, "pull", ["ollama pull x"], author=f"a{number}")
+        memory.remember("Deleted the lock file by hand", "failure", "unknown", author=f"a{number}")
+    for failed in ("systemctl restart ollama", "Deleted the lock file by hand"):
+        advice = memory.advise(failed)
+        assert advice.verdict == "blocked"
+        assert advice.p_success < UNLIKELY_BELOW
+    assert memory.advise("ollama pull x").p_success > 0.8
+
+
+def test_blocked_is_never_likely(memory: Memory) -> None:
+    action = "make deploy prod"
+    for _ in range(12):
+        memory.record_trajectory("deploy", [{"action": action, "observation": "done"}], 1.0)
+    steps = [{"action": action, "observation": ERROR.format(number)} for number in range(2)]
+    now = memory.advise(action, steps=steps)
+    assert (now.verdict, now.p_success < UNLIKELY_BELOW) == ("blocked", True)
+
+
+def test_a_reward_below_zero_is_a_failure_whatever_the_text_looks_like(memory: Memory) -> None:
+    """Whether a step worked was guessed from its text: this was "nothing speaks against it (p = 1.00)"."""
+    action = "find_file IsolationForest.py"
+    for number in range(2):
+        steps = [{"action": action, "observation": "Found nothing of that name", "reward": -1.0}]
+        memory.record_trajectory(f"issue {number}", steps, 0.0)
+    advice = memory.advise(action)
+    assert (advice.verdict, advice.failures) == ("blocked", 2)
+    assert advice.p_success < UNLIKELY_BELOW
+    assert "found nothing of that name" in advice.message.lower()
+    here = [{"action": "open x", "observation": "an empty page", "reward": -0.5}] * 2
+    assert memory.advise("open x", steps=here).verdict == "blocked"
+    assert memory.advise("open x", steps=[{**step, "reward": 0.0} for step in here]).verdict == "ok"
+    ended_well = [
+        {"action": "run", "observation": ERROR.format(1)},
+        {"action": "wait a minute", "observation": "nothing new", "reward": -1.0},
+        {"action": "use .get", "observation": "3 passed", "reward": 1.0},
+    ]
+    memory.record_trajectory("login", ended_well, 1.0)
+    assert [(each.action, each.helped) for each in memory.solutions(ERROR.format(1))] == [("use .get", 1), ("wait a minute", 0)]
+    assert wrong_with(memory) == []
 
 
 def test_attempts_are_found_among_many_and_in_the_current_one(memory: Memory) -> None:

@@ -22,11 +22,12 @@ SORTS: Final = ("signature", "model", "type", NOT_AGAIN)
 _CONSIDERED: Final = 2  # times as many as are said: a source may have no room left for its second
 
 
-def fixer_lessons(known: Knowledge, issue: Issue, fixer: str | None) -> Iterator[Lesson]:
-    """Nothing where nothing is known. Every strategy is in one lesson at most."""
+def fixer_lessons(known: Knowledge, issue: Issue, fixer: str | None, history_tokens_max: int) -> Iterator[Lesson]:
+    """Nothing where nothing is known. Every strategy is in one lesson at most. A line about the model that has more tokens
+    than it may is cut to its figures."""
     history = known.model_history(issue.model, fixer) if issue.model else None
     if history:
-        yield _of_model(history, issue.issue_type)
+        yield _of_model(history, issue.issue_type, history_tokens_max)
     found = known.choices_for(issue, fixer)
     for sort in SORTS[:-1]:
         for choice, strategy in _worded(known, (each for each in found.worked if each.scope == sort)):
@@ -42,7 +43,7 @@ def _worded(known: Knowledge, choices: Iterable[Choice]) -> Iterator[tuple[Choic
     yield from islice(((choice, strategy) for choice, strategy in found if strategy), _CONSIDERED * most)
 
 
-def _of_model(history: ModelHistory, issue_type: str) -> Lesson:
+def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Lesson:
     name = clean_line(history.model_name, limits.NAME_CHARS_MAX)
     counts = f"{name}: {_times(history.attempts, 'attempt')}, {history.verified} verified, p = {history.p_success:.2f}"
     common = ", ".join(f"{issue} ({count})" for issue, count in history.issues[: limits.ISSUES_IN_CONTEXT_MAX])
@@ -52,7 +53,7 @@ def _of_model(history: ModelHistory, issue_type: str) -> Lesson:
     line = command_without_mark("; ".join(filter(None, (counts, *details))))
     # Several together say nothing that one of them would have to share the room for.
     sources = history.sources if len(history.sources) == 1 else ()
-    return Lesson(f"{line} {mark}", sources, history.vouched, shorter=f"{counts} {mark}")
+    return Lesson(f"{line} {mark}", sources, history.vouched, tokens_max=tokens_max, shorter=lambda _: f"{counts} {mark}")
 
 
 def _of_worked(choice: Choice, strategy: Strategy, issue: Issue) -> Lesson:

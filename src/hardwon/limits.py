@@ -284,8 +284,8 @@ RULES_IN_CONTEXT_MAX: Final = 5
 """Rules, fixes, and sentences of each sort that a context begins with. As many as training memory showed."""
 
 SOURCE_SHARE_MAX: Final = 0.2
-"""Of a context's tokens, or of the places of a list of what helps, for a source that nobody vouches for, where others have
-something relevant to say: a planted record must not fill it."""
+"""Of the places of a list of what helps, for a source that nobody vouches for, where others have something relevant to say: a
+planted record must not fill it."""
 
 INSTEAD_MAX: Final = 3
 """Things that worked instead, in one advice. An agent tries the first."""
@@ -417,11 +417,11 @@ ACCENTS_MAX: Final = 4
 CASE_ACTS_MAX: Final = 100
 """Actions of a similar case that a context is made from, the last ones: a run may have thousands, and whoever asks waits."""
 
-EXAMPLE_CHARS_MAX: Final = 900
-"""A similar task, and likewise the action that helped with it. With the mark both fit one line of a context."""
+EXAMPLE_TASK_CHARS_MAX: Final = 80
+"""A similar task, as far as it is told: enough to know it again, and its action needs the room."""
 
-NAMES_CHARS_MAX: Final = 1_800
-"""Names that a context lists. With the mark they fit one line of it."""
+EXAMPLE_CHARS_MAX: Final = 4_000
+"""The action that helped with a similar task: a function of a hundred lines. The budget is mostly smaller."""
 
 DIGEST_CHARS_MAX: Final = 400
 """An action that is looked at as a short one: a longer one has more tokens than a short one may have, and to count them takes

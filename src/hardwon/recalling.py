@@ -19,11 +19,11 @@ from hardwon.learn.signatures import generate_issue_signature
 from hardwon.learn.trajectories import error_in
 from hardwon.model import VOUCHED_STATUSES, AnyRecord, Episode, Experience, Fact, Fix, Issue, StaleFile, Step, Trajectory
 from hardwon.recall.advice import Advice, Attempt, advice_on
-from hardwon.recall.compose import Act, Case, Line, Room, similar_cases
+from hardwon.recall.compose import Act, Case, Line, Room, examples, say_by_turns, say_digests
 from hardwon.recall.fence import CUT, clean_line, fenced, fenced_line
 from hardwon.recall.filters import Filters
 from hardwon.recall.hit import Hit
-from hardwon.recall.lesson import Lesson, say_lesson, shown_name, sources_mark, without_mark
+from hardwon.recall.lesson import Lesson, shown_name, sources_mark, without_mark
 from hardwon.recall.rank import RELEVANT_FROM, Candidate, Ranked, lowered, rank
 from hardwon.recall.terms import query_terms
 from hardwon.recall.tokens import cut_to_tokens
@@ -186,22 +186,24 @@ class Recaller:
         asked = " ".join(filter(None, (query, issue.description if issue else "", (issue.error_output or "") if issue else "")))
         hits = self._hits_to_say(asked) if asked else []
         fresh, stale = [hit for hit in hits if not hit.stale], [hit for hit in hits if hit.stale]
-        lessons = list(self._lessons(task_id, issue, fixer))
+        lessons = list(self._lessons(task_id, issue, fixer, int(limits.HISTORY_SHARE_MAX * budget)))
         places = self._places(task_id) if task_id is not None else {}
         unproven = self._unproven(task_id, places) if task_id is not None else []
-        room = Room(budget - count(fenced([], mark) + "\n"), count, _quota(budget, fresh or stale, [*lessons, *unproven]))
-        settled = _say_first(lessons, unproven, room, int(limits.HISTORY_SHARE_MAX * budget))
-        end = room.left - (int(limits.UNPROVEN_SHARE_MAX * budget) if hits else room.left)
-        for lesson in unproven:
-            if places.get(lesson.sort, 1) > 0 and room.left - room.cost(lesson.line) >= end and say_lesson(lesson, room):
-                places[lesson.sort] = places.get(lesson.sort, 1) - 1
-        for group in (fresh, stale):  # what may no longer hold takes the room that is left
-            for what, content, hit in _sentences(group):
-                _say_sentence(what, content, hit, int(budget * _SENTENCE_SHARE), room)
-            told = [
-                hit for hit in group if not (settled and isinstance(hit.record, Fix) and strategy_key(hit.record) in settled)
-            ]
-            similar_cases(asked[: limits.INDEXED_CHARS_MAX], [case for case in map(_case, told) if case.acts], room)
+        warnings = [lesson for lesson in lessons if lesson.sort == fixing.NOT_AGAIN]
+        banned = {lesson.strategy for lesson in warnings}
+        groups = [[case for case in map(_case, group) if case.strategy not in banned] for group in (fresh, stale)]
+        spoken = [*lessons, *unproven]
+        room = Room(budget - count(fenced([], mark) + "\n"), count, len(_sources(spoken, fresh or stale)) < 2)
+        for group, cases in zip((fresh, stale), groups, strict=True):  # what may no longer hold takes the room that is left
+            spoken += _sentences(group, int(budget * _SENTENCE_SHARE), room)
+            spoken += examples(cases)
+        # Rules do not crowd out what was said last, nor what worked what did not.
+        first = [each for each in (*unproven[:1], *warnings[:1]) if room.cost(each.line) <= room.left // 2]
+        places |= dict.fromkeys(fixing.SORTS, limits.FIXES_IN_CONTEXT_MAX)
+        pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if hits else {}
+        say_by_turns(spoken, first, places, pools, room)
+        for cases in groups:
+            say_digests(asked[: limits.INDEXED_CHARS_MAX], [each for each in cases if each.strategy not in room.said], room)
         return _within(room.lines, hits, budget, count, mark)
 
     def _hits_to_say(self, asked: str) -> list[Hit]:
@@ -212,7 +214,9 @@ class Recaller:
             [pair for place, pair in enumerate(ranked) if place < first or pair[1].stored.kind in ("trajectory", "fix")]
         )
 
-    def _lessons(self, task_id: str | None, issue: Issue | None, fixer: str | None) -> Iterator[Lesson]:
+    def _lessons(
+        self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int
+    ) -> Iterator[Lesson]:
         """Rules of the task, how its episodes went, and what was done about the issue."""
         if task_id is not None:
             yield from map(_of_rule, self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
@@ -222,39 +226,39 @@ class Recaller:
                 line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{_episodes(scores.episodes)}]"
                 yield Lesson(line)
         if issue:
-            yield from fixing.fixer_lessons(self._known, issue, fixer)
+            yield from fixing.fixer_lessons(self._known, issue, fixer, history_tokens_max)
 
     def _unproven(self, task_id: str, places: Mapping[str, int]) -> list[Lesson]:
         """What was said of the task and is not borne out yet: the newest rules and the mistake cards, which take turns, and the
         last episode; before them where it has something to say that they have not. So a lesson is in the very next context
         after the episode that taught it. What was only adopted comes last."""
-        new = self._known.new_rules(task_id, places["rule"])
-        cards = self._known.cards_to_show(task_id, places["card"])
+        new = self._known.new_rules(task_id, places["new rule"])
+        cards = self._known.cards_to_show(task_id, places["new card"])
         turns = zip_longest(map(_of_rule, new), map(_of_card, cards))
         lines = sorted((line for turn in turns for line in turn if line), key=lambda line: line.only_claimed)
         episode = self._known.last_episode(task_id)
         if episode:
-            unsaid = self._known.unjudged(episode, new[: places["rule"]])
+            unsaid = self._known.unjudged(episode, new[: places["new rule"]])
             said = "; ".join(unsaid) or episode.trajectory_summary
             if said and OUR_FENCE not in said:
                 changes = self._changes_of(episode) if self._changes_of else ()
                 stale = any(change.stale for change in changes)
                 place = len(lines) if stale else 0 if unsaid else sum(not line.only_claimed for line in lines)
                 lines.insert(place, _of_episode(episode, said, stale))
-        return lines
+        return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
 
     def _places(self, task_id: str) -> dict[str, int]:
         """How many lessons of each sort are shown of what is not borne out yet."""
         active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
         new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
-        return {"rule": new, "card": limits.CARDS_IN_CONTEXT_MAX}
+        return {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
 
     # --- advice -------------------------------------------------------------------------------------------------
 
     def advise(self, action: str, task: str | None, error: str | None, issue: Issue | None, steps: Sequence[Step]) -> Advice:
         failure = failure_hash(error) if error else None
         attempts = [*self._attempts(action), *_attempts_so_far(steps, action)]
-        view = self._outlook(action, Situation.after(steps))
+        view = self._outlook(action, Situation.after(steps), attempts)
         instead = self._worked_instead(action, task, error, issue)
         return advice_on(attempts, failure, view.p_success, view.worst, instead)
 
@@ -265,7 +269,9 @@ class Recaller:
         distinct = {each.id: each.stored for each in (*found, *(each for each, _ in said))}
         return [attempt for record in readable(distinct.values()) for attempt in _attempts_in(record, action)]
 
-    def _outlook(self, action: str, situation: Situation) -> Outlook:
+    def _outlook(self, action: str, situation: Situation, attempts: Sequence[Attempt]) -> Outlook:
+        uncounted = [attempt.worked for attempt in attempts if not attempt.counted]
+        itself = Record(uncounted.count(True), uncounted.count(False))
         records = {}
         for counted in judged_by(action, situation):
             helped = failed = 0
@@ -273,7 +279,7 @@ class Recaller:
                 helped += daily.levels[HELPED]
                 failed += daily.levels[NOT_HELPED]
             records[Counted(*counted)] = Record(helped, failed)
-        return outlook(action, situation, records)
+        return outlook(action, situation, records, itself)
 
     def _worked_instead(self, action: str, task: str | None, error: str | None, issue: Issue | None) -> list[str]:
         """What helped against the error, what fixed the issue, what worked for the like of the task; not the action itself."""
@@ -287,42 +293,14 @@ class Recaller:
         asked = " ".join(filter(None, (task, error)))
         for hit in self._read(self._ranked(asked, CANDIDATES, Filters())) if asked else []:
             if hit.record.turned_out_well:
-                found += [act.action for act in _acts(hit.record) if act.reward > 0][-1:]
+                found += [act.action for act in _acts(hit.record) if act.earned > 0][-1:]
         lines = dict.fromkeys(clean_line(each, limits.LESSON_CHARS_MAX) for each in found if not _same(each, action))
         return [line for line in lines if line][: limits.INSTEAD_MAX]
 
 
 _SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
 _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
-_SENTENCE_TOKENS_ALWAYS: Final = 40  # so much may every source say, however small its share is
-
-
-def _say_first(lessons: Sequence[Lesson], unproven: Sequence[Lesson], room: Room, line_max: int) -> set[str]:
-    """What is borne out, and what was done about the issue. The strategies that nothing more is to be said of: they were told,
-    or are not to be repeated."""
-    held = _held(unproven[:1], room, room.left)  # rules do not crowd out what was said last
-    warnings = [lesson for lesson in lessons if lesson.sort == fixing.NOT_AGAIN]
-    warner = warnings[0].only_source if warnings else None
-    warning = _held(warnings[:1], room, room.allowance(warner))  # nor what worked what did not
-    places = dict.fromkeys(fixing.SORTS, limits.FIXES_IN_CONTEXT_MAX)
-    settled = {lesson.strategy for lesson in warnings}
-    for lesson in lessons:
-        if lesson.shorter and room.cost(lesson.line) > line_max:
-            lesson = lesson._replace(line=lesson.shorter)
-        if lesson.sort == fixing.NOT_AGAIN:
-            warning = 0
-        kept = warning if lesson.only_source == warner else 0
-        if places.get(lesson.sort, 1) > 0 and say_lesson(lesson, room, held + warning, kept):
-            settled.add(lesson.strategy)
-            if lesson.sort in places:
-                places[lesson.sort] -= 1
-    return settled - {""}
-
-
-def _held(first: Sequence[Lesson], room: Room, allowance: int) -> int:
-    """What a line needs, if it is not too much."""
-    cost = room.cost(first[0].line) if first else 0
-    return cost if cost <= allowance // 2 else 0
+_UNPROVEN: Final = "unproven"
 
 
 def _of_rule(rule: Rule) -> Lesson:
@@ -366,9 +344,9 @@ def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[Attempt]:
     """Those of the current attempt: they come after everything that is kept."""
     for number, step in enumerate(steps):
         if _same(step.action, action):
-            failure = error_in(step.observation)
-            shown = clean_line(error_core(reported(step.observation)), limits.LESSON_CHARS_MAX)
-            yield Attempt(_NOW_US + number, "", step.action, not failure, failure, shown, None)
+            failure, said = _failure_in(step)
+            shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
+            yield Attempt(_NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=False)
 
 
 _NOW_US: Final = 2**62  # later than any record
@@ -380,8 +358,9 @@ def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
         for number, step in enumerate(record.steps, 1):
             if _same(step.action, action):
                 # What shows no error that we know of may have failed all the same: whoever recorded it says so.
-                failure = error_in(step.observation) or (ended_badly or "" if number == len(record.steps) else "")
-                yield _attempt(record, step.action, not failure, failure, reported(step.observation) or step.observation)
+                failure, said = _failure_in(step)
+                failure = failure or (ended_badly or "" if number == len(record.steps) else "")
+                yield _attempt(record, step.action, worked(step) and not failure, failure, said, counted=True)
     elif isinstance(record, Fix):
         error = record.issue.error_output or ""
         for command in record.fix_commands:
@@ -394,6 +373,14 @@ def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
         yield _attempt(record, record.content, not failed, failure, record.content)
 
 
+def _failure_in(step: Step) -> tuple[str, str]:
+    """How a step failed, and what shows it. Of a failure that only its reward tells, that is what was observed."""
+    error = error_in(step.observation)
+    if error or worked(step):
+        return error, reported(step.observation) or step.observation
+    return failure_hash(step.observation) if step.observation.strip() else "", step.observation
+
+
 def _failure_of(fix: Fix) -> str:
     """How a fix failed: as its envelope or the error says; where nobody knows more, the issue was still there."""
     error = fix.issue.error_output or ""
@@ -401,9 +388,9 @@ def _failure_of(fix: Fix) -> str:
     return known or generate_issue_signature(fix.issue)
 
 
-def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str) -> Attempt:
+def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str, *, counted: bool = False) -> Attempt:
     shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
-    return Attempt(record.at_us, record.id, action, good, failure, shown, _source_of(record))
+    return Attempt(record.at_us, record.id, action, good, failure, shown, _source_of(record), counted)
 
 
 def mark_of(record: AnyRecord, stale: bool = False) -> str:
@@ -415,15 +402,9 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
 def _acts(record: AnyRecord) -> list[Act]:
     if isinstance(record, Trajectory):
         steps = record.steps[-limits.CASE_ACTS_MAX :]
-        last = len(steps) - 1
         return [
-            Act(
-                step.action[: limits.ACTION_CHARS_MAX],
-                step.observation[: limits.ACTION_CHARS_MAX],
-                step.reward + record.final_reward * (number == last),
-                worked(step),
-            )
-            for number, step in enumerate(steps)
+            Act(step.action[: limits.ACTION_CHARS_MAX], step.observation[: limits.ACTION_CHARS_MAX], earned, worked(step))
+            for step, earned in zip(steps, _earned(steps, record.final_reward), strict=True)
         ]
     if isinstance(record, Fix) and record.fix_commands:
         action = " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX]
@@ -431,11 +412,21 @@ def _acts(record: AnyRecord) -> list[Act]:
     return []
 
 
+def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
+    """What the run earned, shared out: to the step that was worth most all of it, to others in proportion; where nobody said
+    what a step was worth, to the last one."""
+    most = max((step.reward for step in steps), default=0.0)
+    if most > 0:
+        return [final_reward * max(step.reward / most, 0.0) for step in steps]
+    return [0.0] * (len(steps) - 1) + [final_reward * (step.reward == 0) for step in steps[-1:]]
+
+
 def _case(hit: Hit) -> Case:
     record = hit.record
     task = record.task if isinstance(record, Trajectory) else record.issue.description if isinstance(record, Fix) else ""
     relevance = max(hit.why.get("text", 0.0), _LEAST)
-    return Case(record.id, task, _acts(record), relevance, mark_of(record, hit.stale), _source_of(record))
+    strategy = strategy_key(record) if isinstance(record, Fix) else ""
+    return Case(record.id, task, _acts(record), relevance, mark_of(record, hit.stale), _source_of(record), strategy)
 
 
 _LEAST: Final = 1e-6  # a case that was found by its key, not by its words, still has a say
@@ -446,24 +437,37 @@ def _source_of(record: AnyRecord) -> str | None:
     return None if record.metadata.validation.status in VOUCHED_STATUSES else record.metadata.source.author
 
 
-def _quota(budget: int, hits: Sequence[Hit], lessons: Iterable[Lesson]) -> int | None:
-    """What one source may take where more than one has something to say."""
+def _sources(lessons: Iterable[Lesson], hits: Sequence[Hit]) -> set[str]:
+    """Who has something relevant to say."""
     sources = {source for lesson in lessons for source in lesson.sources}
-    sources |= {hit.record.metadata.source.author for hit in hits if hit.score >= RELEVANT_FROM * hits[0].score}
-    return int(limits.SOURCE_SHARE_MAX * budget) if len(sources) > 1 else None
+    return sources | {hit.record.metadata.source.author for hit in hits if hit.score >= RELEVANT_FROM * hits[0].score}
 
 
-def _sentences(hits: Sequence[Hit]) -> Iterator[tuple[str, str, Hit]]:
+def _sentences(hits: Sequence[Hit], tokens_max: int, room: Room) -> Iterator[Lesson]:
     """Hits that are a sentence: experiences, facts and episodes, and how it turned out."""
     for hit in hits[: limits.RULES_IN_CONTEXT_MAX]:
         record = hit.record
         if isinstance(record, Experience | Fact):
             what = record.outcome if isinstance(record, Experience) else record.fact_type
-            yield what, clean_line(record.content, limits.LESSON_CHARS_MAX), hit
+            yield _of_sentence(what, clean_line(record.content, limits.LESSON_CHARS_MAX), hit, tokens_max, room)
         elif isinstance(record, Episode):
             said = _told(record)
             if said:
-                yield f"score {record.score:.2f}", said, hit
+                yield _of_sentence(f"score {record.score:.2f}", said, hit, tokens_max, room)
+
+
+def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Room) -> Lesson:
+    """As much of it as one record may take."""
+    source, mark = _source_of(hit.record), mark_of(hit.record, hit.stale)
+
+    def shorter(allowed: int) -> str:
+        rest = allowed - room.cost(f"{what}: {CUT} {mark}")
+        short = cut_to_tokens(content, rest, room.count) if rest >= _SENTENCE_TOKENS_MIN else ""
+        return f"{what}: {short}{CUT} {mark}" if short else ""
+
+    line = f"{what}: {content} {mark}"
+    ids = (hit.record.id,)
+    return Lesson(line, (source,) if source else (), not source, ids, content, tokens_max=tokens_max, shorter=shorter)
 
 
 def _told(episode: Episode) -> str:
@@ -471,35 +475,18 @@ def _told(episode: Episode) -> str:
     return clean_line(said, limits.LESSON_CHARS_MAX)
 
 
-def _say_sentence(what: str, content: str, hit: Hit, most: int, room: Room) -> None:
-    """As much of it as one record, and its source, may take; a short line in any case."""
-    if content in room.said:
-        return
-    source, mark = _source_of(hit.record), mark_of(hit.record, hit.stale)
-    always = min(_SENTENCE_TOKENS_ALWAYS, room.left) if source not in room.spent else 0
-    allowed = max(min(most, room.allowance(source)), always)
-    line = f"{what}: {content} {mark}"
-    if room.cost(line) > allowed:
-        rest = allowed - room.cost(f"{what}: {CUT} {mark}")
-        short = cut_to_tokens(content, rest, room.count) if rest >= _SENTENCE_TOKENS_MIN else ""
-        line = f"{what}: {short}{CUT} {mark}"
-        if not short or room.cost(line) > allowed:
-            return
-    room.said.add(content)
-    room.say(line, source, [hit.record.id])
-
-
 def _within(lines: Sequence[Line], hits: Sequence[Hit], budget: int, count: Callable[[str], int], mark: str) -> Context:
     """The text, counted as it is handed out; lines go from the end until it fits. Its hits are what is behind the lines."""
     kept = list(lines)
     while kept:
-        text = fenced([line.text for line in kept], mark)
+        rows = [(row, line.ids) for line in kept for row in line.text.split("\n")]
+        text = fenced([row for row, _ in rows], mark)
         tokens = count(text)
         if tokens <= budget:
             behind = {each for line in kept for each in line.ids}
             shown = tuple(hit for hit in hits if hit.record.id in behind)
             others = behind - {hit.record.id for hit in shown}
-            said = (line.ids for line in kept if fenced_line(line.text, mark))
+            said = (ids for row, ids in rows if fenced_line(row, mark))
             return Context(text, tokens, shown, tuple(sorted(others)), ((), (), *said, ()))
         kept.pop()
     return Context("", 0, (), ())

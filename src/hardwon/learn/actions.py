@@ -83,8 +83,9 @@ class Situation:
 
 
 def worked(step: Step) -> bool:
-    """No reward is needed: an action that shows no error did what it was meant to do."""
-    return not error_in(step.observation)
+    """What the caller said is believed: a reward below zero is a failure, whatever the observation looks like. Where nothing
+    was said, an action that shows no error did what it was meant to do."""
+    return step.reward >= 0 and not error_in(step.observation)
 
 
 class Counted(NamedTuple):
@@ -141,8 +142,9 @@ class Outlook:
     worst: str | None
 
 
-def outlook(action: str, situation: Situation, records: Mapping[Counted, Record]) -> Outlook:
-    """From the records of everything the action is judged by."""
+def outlook(action: str, situation: Situation, records: Mapping[Counted, Record], itself: Record) -> Outlook:
+    """From the records of everything the action is judged by. `itself` is what became of the very same action elsewhere than
+    in trajectories."""
 
     def of(what: str, which: str) -> Record:
         return records.get(Counted(what, which), Record())
@@ -153,5 +155,7 @@ def outlook(action: str, situation: Situation, records: Mapping[Counted, Record]
     worst = min(against, key=lambda word: (against[word], word), default=None)
     sum_ = base + (against[worst] if worst else 0.0)
     sum_ += _log_odds(_shrunk(of("situation", situation.name(action)), usual, SITUATION_STRENGTH)) - base
-    p = _shrunk(of("action", action_shape(action)), 1 / (1 + math.exp(-sum_)), SAME_ACTION_STRENGTH)
+    tried = of("action", action_shape(action))
+    known = Record(tried.worked + itself.worked, tried.failed + itself.failed)
+    p = _shrunk(known, 1 / (1 + math.exp(-sum_)), SAME_ACTION_STRENGTH)
     return Outlook(p, worst if worst and against[worst] < 0 else None)

@@ -47,7 +47,7 @@ def action_key(action: str) -> str:
 def pairs_of(trajectory: Trajectory) -> list[tuple[Pair, int]]:
     """Every diagnosis with what was tried against it, and the number of the step that tried it. An action helped when it
     earned a reward, or when nothing was wrong after it and the trajectory ended well; then the error is settled. It did not
-    when an error came after it. Whatever lies in between says nothing."""
+    when an error came after it, or a reward below zero. Whatever lies in between says nothing."""
     steps = trajectory.steps[-limits.STEPS_LEARNED_MAX :]
     offset = len(trajectory.steps) - len(steps)
     errors = errors_of(steps)
@@ -55,9 +55,10 @@ def pairs_of(trajectory: Trajectory) -> list[tuple[Pair, int]]:
     found: dict[tuple[str, str], tuple[Pair, int]] = {}
     open_errors: dict[str, None] = {}
     for number, (step, error) in enumerate(zip(steps, errors, strict=True)):
-        helped = step.reward > 0 or (not error and ended_well)
+        failed = bool(error) or step.reward < 0
+        helped = step.reward > 0 or (not failed and ended_well)
         action = action_key(step.action) if step.action.strip() else ""
-        if action and open_errors and (helped or error):
+        if action and open_errors and (helped or failed):
             for diagnosis in open_errors:
                 known = found.get((diagnosis, action))
                 if known is None or (helped and not known[0].helped):

@@ -20,7 +20,8 @@ UNLIKELY_BELOW: Final = 0.35
 
 class Attempt(NamedTuple):
     """An earlier attempt at the same action. `failure` is the hash of how it failed, empty where it worked or where nobody
-    knows; `source` who says so, None where somebody vouches for it, or where it is the current attempt's own."""
+    knows; `source` who says so, None where somebody vouches for it, or where it is the current attempt's own; `counted`
+    whether it is among what the probability was made from already."""
 
     at_us: int
     id: str
@@ -29,6 +30,7 @@ class Attempt(NamedTuple):
     failure: str
     said: str
     source: str | None
+    counted: bool
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ def advice_on(
     verdict: Verdict = "ok"
     if len(failures) >= IDENTICAL_FAILURES_MAX and not _one_against_others(failures, attempts):
         verdict = "blocked"
+        # As likely as after so many failures in a row, whatever became of it before: the number and the word agree.
+        p_success = min(p_success, 1 / (len(failures) + 2))
     elif failures or p_success < UNLIKELY_BELOW:
         verdict = "caution"
     return Advice(

@@ -1,49 +1,53 @@
-"""Similar cases, as the few lines that help most with the next one.
+"""What is said before an attempt: the lessons that fit, sources taking turns, and what similar cases show.
 
-Finding the right records is not the hard part; one of them, written out, would take all the room. So every record votes, by
-how well it matches, for the names it knows to be right: those of actions that worked and of what they showed, hardly those of
-actions that failed. Then the room is filled: what worked for the likest tasks, word for word; short actions that worked with
-the names they showed; the other names. Nothing is said twice, and nothing here knows what the names are names of.
+Finding the right records is not the hard part; one of them, written out, would take all the room. So of each case one line
+is said: its task and the action that earned most, word for word. What is left goes to short actions that worked, with the
+names they showed; every case votes, by how well it matches, for the names it knows to be right. Nothing is said twice, and
+nothing here knows what the names are names of.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.recall.fence import clean_code, clean_line
+from hardwon.recall.lesson import Lesson
 from hardwon.recall.terms import STOP_WORDS, index_text, query_terms
 
 SHARPNESS: Final = 3.0
 """A case half as good as the best one has an eighth of its say."""
 
+FULL_REWARD_FROM: Final = 0.995
+"""With two digits it reads 1.00."""
+
 IN_ACTION, IN_OBSERVATION, IN_FAILED = 1.0, 0.5, 0.05
 ASKED_FOR: Final = 3.0  # how much more a name counts that shares a part with the question
-EXAMPLES_SHARE: Final = 0.6  # of the room, at most
-TOKENS_PER_EXAMPLE: Final = 100
+EXAMPLES_SHARE: Final = 0.6  # of the room, for those behind the first
 EXAMPLE_RELEVANCE_MIN: Final = 0.5  # of the best case's
-DIGESTS_SHARE: Final = 0.8  # of the room left
-DIGEST_ACTION_TOKENS_MAX: Final = 10
+DIGEST_ACTION_TOKENS_MAX: Final = 30
 DIGEST_NAMES_MIN: Final = 3
 
+EXAMPLE: Final = "example"
 _NAME: Final = re.compile(r"[^\W\d]\w+")
 
 
 class Act(NamedTuple):
-    """Something done, what came of it, what that was worth, and whether it worked."""
+    """Something done, what came of it, what it earned, and whether it worked."""
 
     action: str
     observation: str
-    reward: float
+    earned: float
     worked: bool
 
 
 @dataclass(frozen=True)
 class Case:
     """A record as it is compared: its task, what was done, how well it matches, who says so (None: somebody that others vouch
-    for, who may say as much as there is room), and the mark under which that is shown."""
+    for), and the mark under which that is shown. `strategy` is what a fix did."""
 
     id: str
     task: str
@@ -51,69 +55,92 @@ class Case:
     relevance: float
     mark: str
     source: str | None
+    strategy: str = ""
 
 
 class Line(NamedTuple):
-    """One line, and the records behind it."""
+    """What is said, a line with the code that belongs to it, the records behind it, and its place among the others."""
 
     text: str
     ids: tuple[str, ...] = ()
+    place: int = 0
 
 
 @dataclass
 class Room:
-    """What may still be said, and what has been. `quota`: where several sources have something to say, so many tokens at most
-    for each that nobody vouches for."""
+    """What may still be said, and what has been: lines, sentences and strategies, names, and how often each source spoke.
+    `alone`: there is one source, which keeps nobody waiting."""
 
     left: int
     count: Callable[[str], int]
-    quota: int | None = None
+    alone: bool
     known: set[str] = field(default_factory=set)
     lines: list[Line] = field(default_factory=list)
-    spent: dict[str, int] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
+    turns: dict[str, int] = field(default_factory=dict)
     _costs: dict[str, int] = field(default_factory=dict)
 
     def cost(self, line: str) -> int:
-        return self.count(f"- {line}\n")
+        """Remembered: lines and names are weighed again and again, and a caller's counter may be slow."""
+        return self._counted(f"- {line}\n")
 
     def cost_of_name(self, name: str) -> int:
-        """Remembered: names are weighed again and again, and a caller's counter may be slow."""
-        if name not in self._costs:
-            self._costs[name] = self.count(" " + name)
-        return self._costs[name]
+        return self._counted(" " + name)
 
-    def allowance(self, source: str | None) -> int:
-        """So many tokens may a source still take."""
-        if source is None or self.quota is None:
-            return self.left
-        return min(self.left, self.quota - self.spent.get(source, 0))
+    def _counted(self, text: str) -> int:
+        if text not in self._costs:
+            self._costs[text] = self.count(text)
+        return self._costs[text]
 
-    def may_say(self, cost: int, source: str | None) -> bool:
-        return cost <= self.allowance(source)
+    def turn_of(self, source: str | None) -> int:
+        """How often it spoke already; who is vouched for, or alone, never waits."""
+        return 0 if source is None or self.alone else self.turns.get(source, 0)
 
-    def say(self, line: str, source: str | None = None, ids: Iterable[str] = ()) -> None:
+    def say(self, line: str, source: str | None, ids: Iterable[str], place: int) -> int:
         cost = self.cost(line)
-        self.lines.append(Line(line, tuple(ids)))
+        self.lines.append(Line(line, tuple(ids), place))
         self.left -= cost
-        self.charge(source, cost)
-        self.known.update(_names_in(line))
-
-    def charge(self, source: str | None, cost: int) -> None:
         if source is not None:
-            self.spent[source] = self.spent.get(source, 0) + cost
+            self.turns[source] = self.turns.get(source, 0) + 1
+        self.known.update(_names_in(line))
+        return cost
 
 
-def similar_cases(query: str, cases: Sequence[Case], room: Room) -> None:
-    """Says as much of the cases, best first, as there is room for."""
-    if not cases:
-        return
-    weights, spelling, backers = _name_weights(query, cases)
-    room.known.update(_names_in(query))
-    _say_examples(cases, room)
-    ranked = sorted(weights, key=lambda name: (-weights[name], name))
-    _say_digests(cases, weights, _wanted(ranked, room), room)
-    _say_names(ranked, spelling, backers, cases, room)
+def say_by_turns(
+    lessons: Sequence[Lesson], first: Collection[Lesson], places: Mapping[str, int], pools: Mapping[str, int], room: Room
+) -> None:
+    """As many of the lessons as there is room for, each source's first before any one's second. `first` are looked at before
+    the others; `places` is how many of a sort are said, `pools` how many tokens those of a pool may have together."""
+    free, left = dict(places), dict(pools)
+    order = sorted(enumerate(lessons), key=lambda pair: pair[1] not in first)
+    turn = 0
+    while order:
+        waiting = []
+        for place, lesson in order:
+            if room.turn_of(lesson.only_source) > turn:
+                waiting.append((place, lesson))
+                continue
+            told = {lesson.instead_of, lesson.strategy} - {""}
+            line = _fitting(lesson, min(room.left, left.get(lesson.pool, room.left)), room)
+            if line and free.get(lesson.sort, 1) > 0 and room.said.isdisjoint(told):
+                cost = room.say(line, lesson.only_source, lesson.ids, place)
+                room.said |= told
+                if lesson.sort in free:
+                    free[lesson.sort] -= 1
+                if lesson.pool in left:
+                    left[lesson.pool] -= cost
+        order = waiting
+        turn += 1
+    room.lines.sort(key=lambda line: line.place)
+
+
+def _fitting(lesson: Lesson, allowed: int, room: Room) -> str:
+    """The lesson's line, or a shorter one, of at most so many tokens; empty where there is none."""
+    most = allowed if lesson.tokens_max is None else min(allowed, lesson.tokens_max)
+    if room.cost(lesson.line) <= most:
+        return lesson.line
+    shorter = lesson.shorter(most) if lesson.shorter else ""
+    return shorter if shorter and room.cost(shorter) <= allowed else ""
 
 
 def one_line(text: str) -> str:
@@ -125,31 +152,26 @@ def _names_in(text: str) -> dict[str, str]:
     return {name.lower(): name for name in reversed(_NAME.findall(text))}
 
 
-def _name_weights(query: str, cases: Sequence[Case]) -> tuple[dict[str, float], dict[str, str], dict[str, set[str | None]]]:
-    """How much speaks for each name, how it is written, and which sources speak for it."""
+def _name_weights(query: str, cases: Sequence[Case]) -> dict[str, float]:
+    """How much speaks for each name."""
     weights: dict[str, float] = {}
-    spelling: dict[str, str] = {}
-    backers: dict[str, set[str | None]] = {}
     for case in cases:
         say = (case.relevance / cases[0].relevance) ** SHARPNESS
-        for name, worth in _names_of(case.acts, spelling).items():
+        for name, worth in _names_of(case.acts).items():
             weights[name] = weights.get(name, 0.0) + say * worth
-            backers.setdefault(name, set()).add(case.source)
     asked = {_singular(term) for term in query_terms(query)}
     for name in weights:
         if not asked.isdisjoint(_parts(name)):
             weights[name] *= ASKED_FOR
-    return {name: weight for name, weight in weights.items() if name not in STOP_WORDS}, spelling, backers
+    return {name: weight for name, weight in weights.items() if name not in STOP_WORDS}
 
 
-def _names_of(acts: Iterable[Act], spelling: dict[str, str]) -> dict[str, float]:
+def _names_of(acts: Iterable[Act]) -> dict[str, float]:
     """How much a case speaks for each name. One that an error names beside the action that used it was wrong."""
     worth: dict[str, float] = {}
     blamed: set[str] = set()
     for action, observation, worked in dict.fromkeys((act.action, act.observation, act.worked) for act in acts):
         did, saw = _names_in(action), _names_in(observation)
-        for name, written in (*did.items(), *saw.items()):
-            spelling.setdefault(name, written)
         if worked:
             worth |= dict.fromkeys(did, IN_ACTION)
             worth |= {name: max(worth.get(name, 0.0), IN_OBSERVATION) for name in saw}
@@ -169,27 +191,28 @@ def _singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > len("gas") else word
 
 
-def _say_examples(cases: Sequence[Case], room: Room) -> None:
-    """The likest tasks with the action that earned most."""
-    budget, spent, shown = room.left, 0, set[str]()
-    for case in cases:
-        if case.relevance < EXAMPLE_RELEVANCE_MIN * cases[0].relevance:
-            break
-        act = max(case.acts, key=lambda act: act.reward, default=None)
-        if act is None or act.reward <= 0:
-            continue
-        action, task = one_line(act.action)[: limits.EXAMPLE_CHARS_MAX], one_line(case.task)[: limits.EXAMPLE_CHARS_MAX]
-        if not action:
-            continue
-        line = f"{task} -> {action} {case.mark}"
-        cost = room.cost(line)
-        if action in shown or spent + cost > EXAMPLES_SHARE * budget or not room.may_say(cost, case.source):
-            continue
-        shown.add(action)
-        spent += cost
-        room.say(line, case.source, [case.id])
-        if len(shown) >= max(1, budget // TOKENS_PER_EXAMPLE):
-            break
+def examples(cases: Sequence[Case]) -> Iterator[Lesson]:
+    """The likest tasks with the action that earned most; first those that earned everything there was."""
+    like = [case for case in cases if case.acts and case.relevance >= EXAMPLE_RELEVANCE_MIN * cases[0].relevance]
+    best = [(case, max(reversed(case.acts), key=lambda act: act.earned)) for case in like]
+    for case, act in sorted(best, key=lambda pair: pair[1].earned < FULL_REWARD_FROM):
+        action = one_line(act.action)
+        if action and act.earned > 0:
+            yield Lesson(
+                _example(case, act), (case.source,) if case.source else (), not case.source, (case.id,), action, EXAMPLE,
+                strategy=case.strategy, pool=EXAMPLE,
+            )  # fmt: skip
+
+
+def _example(case: Case, act: Act) -> str:
+    """What earned less than everything is nothing to follow, and says so. A program keeps its lines."""
+    earned = "" if act.earned >= FULL_REWARD_FROM else f" did not earn the full reward ({act.earned:.2f} of 1):"
+    start = f"{clean_line(case.task, limits.EXAMPLE_TASK_CHARS_MAX)} ->{earned}"
+    code = clean_code(act.action, limits.EXAMPLE_CHARS_MAX)
+    if len(code) > 1:
+        return "\n".join((f"{start} {case.mark}", *code))
+    action = clean_line(act.action, limits.CONTEXT_LINE_CHARS_MAX - len(start) - len(case.mark) - len("  "))
+    return f"{start} {action} {case.mark}"
 
 
 def _wanted(ranked: Sequence[str], room: Room) -> set[str]:
@@ -231,52 +254,35 @@ def _short_steps(cases: Sequence[Case], room: Room) -> list[_Step]:
     return list(steps.values())
 
 
-def _say_digests(cases: Sequence[Case], weights: dict[str, float], wanted: set[str], room: Room) -> None:
-    """Short actions that worked, with the wanted names they showed; the most for its length first."""
+def say_digests(query: str, cases: Sequence[Case], room: Room) -> None:
+    """Short actions that worked, with the names they showed that are wanted; the most for its length first."""
+    if not cases:
+        return
+    weights = _name_weights(query, cases)
+    room.known.update(_names_in(query))
+    wanted = _wanted(sorted(weights, key=lambda name: (-weights[name], name)), room)
     steps = _short_steps(cases, room)
-    floor = room.left * (1 - DIGESTS_SHARE)
+    turn = 0
     while steps:
         unsaid = wanted - room.known
         steps = [step for step in steps if len(unsaid & (step.did.keys() | step.saw.keys())) >= DIGEST_NAMES_MIN]
         best: tuple[float, _Step, str] | None = None
+        waits = False
         for step in steps:
             new = [step.saw[name] for name in reversed(step.saw) if name in unsaid and name not in step.did]
             line = f"{step.action}: {' '.join(new)} {step.case.mark}" if new else f"{step.action} {step.case.mark}"
             cost = room.cost(line)
             gain = [name for name in step.did if name in unsaid] + [name.lower() for name in new]
             value = step.trust * sum(weights[name] for name in gain) / cost
-            affordable = room.left - cost >= floor and room.may_say(cost, step.case.source)
-            if affordable and (best is None or value > best[0]):
+            if room.turn_of(step.case.source) > turn:
+                waits = True
+            elif cost <= room.left and (best is None or value > best[0]):
                 best = value, step, line
-        if best is None:
+        if best:
+            _, said, line = best
+            steps.remove(said)
+            room.say(line, said.case.source, [said.case.id], len(room.lines))
+        elif not waits:
             break
-        _, said, line = best
-        steps.remove(said)
-        room.say(line, said.case.source, [said.case.id])
-
-
-def _say_names(
-    ranked: Sequence[str],
-    spelling: dict[str, str],
-    backers: dict[str, set[str | None]],
-    cases: Sequence[Case],
-    room: Room,
-) -> None:
-    """The names for which there is room yet; of those that only one source knows, no more than it may say."""
-    marks = list(dict.fromkeys(case.mark for case in cases))
-    sure = all(case.source is None for case in cases)
-    mark = marks[0] if len(marks) == 1 else "[several]" if sure else "[several?]"
-    opening = "names:"
-    left, characters = room.left - room.cost(f"{opening} {mark}"), limits.NAMES_CHARS_MAX
-    said: list[str] = []
-    for name in ranked:
-        cost = room.cost_of_name(spelling[name])
-        source = next(iter(backers[name])) if len(backers[name]) == 1 else None
-        fits = cost <= left and len(name) < characters and room.may_say(cost, source)
-        if name not in room.known and fits:
-            said.append(spelling[name])
-            left -= cost
-            characters -= len(name) + 1
-            room.charge(source, cost)
-    if said:
-        room.say(f"{opening} {' '.join(said)} {mark}")
+        else:
+            turn += 1

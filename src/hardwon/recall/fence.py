@@ -36,23 +36,49 @@ def clean_line(text: str, limit: int) -> str:
 
     Joiners go as well: without them a composed emoji falls apart and a few scripts look less fine, with them a word can be
     made that reads the same and is found by no filter."""
-    if not (text.isascii() and text.isprintable()):
-        text = _ESCAPE_SEQUENCE.sub("", text).translate(_visible)
-        text = _ACCENTS.sub(lambda run: run.group()[: limits.ACCENTS_MAX], text)
-    text = " ".join(text.split())
-    text = _without_fences(text)
-    text = _without_special_tokens(text)
+    text = _harmless(" ".join(_seen(text).split()))
     if text[:1] in _BLOCK_STARTS and (block := _MARKDOWN_BLOCK.match(text)):
         text = f"{text[: block.start(1)]}\\{text[block.start(1) :]}"
-    if len(text) > limit:
-        text = text[: max(limit - 1, 0)].rstrip() + CUT if limit > 0 else ""
-    return text
+    return _cut(text, limit)
+
+
+CODE_INDENT: Final = " " * 6
+"""Before every line of code in a context: so far inside an item of a list, nothing begins a block of Markdown."""
+
+
+def clean_code(text: str, limit: int) -> list[str]:
+    """The lines of a program, each indented by CODE_INDENT and its own blanks, clean like a line but otherwise word for word.
+    Empty ones are dropped, and whatever is over `limit` characters in all."""
+    return list(filter(None, map(_code_line, _cut(text, limit).splitlines())))
+
+
+def _code_line(line: str) -> str:
+    text = _cut(_harmless(_seen(line.expandtabs(4)).rstrip()), limits.CONTEXT_LINE_CHARS_MAX - len(CODE_INDENT))
+    return CODE_INDENT + text if text.strip() else ""
+
+
+def _seen(text: str) -> str:
+    if text.isascii() and text.isprintable():
+        return text
+    text = _ESCAPE_SEQUENCE.sub("", text).translate(_visible)
+    return _ACCENTS.sub(lambda run: run.group()[: limits.ACCENTS_MAX], text)
+
+
+def _harmless(text: str) -> str:
+    return _without_special_tokens(_without_fences(text))
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return text[: max(limit - 1, 0)].rstrip() + CUT if limit > 0 else ""
 
 
 def fenced(lines: Sequence[str], mark: str) -> str:
     """The lines as one context, between an opening and a closing line that carry the mark. The mark is the caller's: random
-    hex, new for every context. A line that begins with two blanks continues the item before it; every other is an item. All
-    of them are cleaned here, whatever was done to them before, and those of which nothing is left are dropped."""
+    hex, new for every context. A line that begins with two blanks continues the item before it, one that begins with
+    CODE_INDENT is code of it and keeps its blanks; every other is an item. All of them are cleaned here, whatever was done
+    to them before, and those of which nothing is left are dropped."""
     if not _MARK.fullmatch(mark):
         raise InvalidInputError.one(
             "mark",
@@ -66,6 +92,9 @@ def fenced(lines: Sequence[str], mark: str) -> str:
 
 def fenced_line(line: str, mark: str) -> str:
     """A line as `fenced` has it; empty where it drops it."""
+    if line.startswith(CODE_INDENT):
+        code = _without_mark(_code_line(line.removeprefix(CODE_INDENT)), mark)
+        return code if code.strip() else ""
     prefix = "  " if line.startswith("  ") else "- "
     text = _without_mark(clean_line(line.removeprefix(prefix), limits.CONTEXT_LINE_CHARS_MAX), mark)
     return prefix + text if text else ""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.recall.compose import Room
 from hardwon.recall.fence import clean_line
 
 
 class Lesson(NamedTuple):
     """A line, who taught it, how often somebody vouched for that, the records behind it, and the sentence it makes needless.
-    Of each `sort` that has places so many are said; what was `only_claimed` comes after what was recorded. `shorter` is said
-    where the line would take too much of the room; `strategy` is the way of fixing something that it is about."""
+
+    Of each `sort` that has places so many are said; what was `only_claimed` comes after what was recorded. A line of more
+    than `tokens_max` tokens is made `shorter`, where that is possible. `strategy` is the way of fixing something that it is
+    about, and is told once. `pool` names the tokens that it shares with others."""
 
     line: str
     sources: Sequence[str] = ()
@@ -23,23 +24,15 @@ class Lesson(NamedTuple):
     instead_of: str = ""
     sort: str = ""
     only_claimed: bool = False
-    shorter: str = ""
+    tokens_max: int | None = None
+    shorter: Callable[[int], str] | None = None
     strategy: str = ""
+    pool: str = ""
 
     @property
     def only_source(self) -> str | None:
         """None where there are several, or somebody vouches for it."""
         return self.sources[0] if len(self.sources) == 1 and not self.vouched else None
-
-
-def say_lesson(lesson: Lesson, room: Room, held: int = 0, kept: int = 0) -> bool:
-    """Whether there was room for it, beside what is held for something else, and what is kept of its source's own share."""
-    cost = room.cost(lesson.line)
-    if room.left - cost < held or not room.may_say(cost + kept, lesson.only_source):
-        return False
-    room.say(lesson.line, lesson.only_source, lesson.ids)
-    room.said.add(lesson.instead_of)
-    return True
 
 
 def without_mark(line: str) -> str:

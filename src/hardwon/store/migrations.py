@@ -248,8 +248,10 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     CREATE INDEX record_helped ON record (project_id, status, helped, at_us, id) WHERE helped > 0;
     CREATE INDEX event_stale ON event (project_id, at_us, id) WHERE kind = 'stale';
     """,
+    # Steps that their reward calls failed are counted so: everything is learned anew.
+    "SELECT 1;",
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
-KNOWLEDGE_SINCE: Final = 6
+KNOWLEDGE_SINCE: Final = 9
 """After this change the records that are there already are learned from anew."""

@@ -390,9 +390,13 @@ CREATE POLICY kept ON token TO {KEEPER}, {OWNER} USING (true) WITH CHECK (true);
 
 MIGRATIONS: Final[tuple[str, ...]] = (
     _TABLES.replace(" TEXT", f" {_TEXT}") + _MATCHING + _GROWTH + _VIEWS + _RIGHTS + _POLICIES,
+    # Steps that their reward calls failed are counted so: everything is learned anew.
+    "SELECT 1",
 )
 
 SCHEMA_VERSION: Final = len(MIGRATIONS)
+KNOWLEDGE_SINCE: Final = 2
+"""After this change the records that are there already are counted anew."""
 
 
 def with_vectors(extension: str) -> str:

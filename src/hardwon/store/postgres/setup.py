@@ -17,6 +17,7 @@ from hardwon.store.postgres.link import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,
     KEEPER,
+    KNOWLEDGE_SINCE,
     MIGRATIONS,
     OWNER,
     PROJECT_TABLES,
@@ -25,6 +26,8 @@ from hardwon.store.postgres.schema import (
     group_role,
     with_vectors,
 )
+from hardwon.store.postgres.words import POSTGRES
+from hardwon.store.tallies import recount
 
 _SETTING_UP: Final = 0x48415244  # the advisory lock under which a database is set up, one process at a time
 _MAY_ACT: Final = "coalesce((to_jsonb(a) ->> 'set_option')::boolean, true)"
@@ -159,6 +162,9 @@ def migrate(session: PostgresSession) -> None:
         raise newer(version)
     for number, change in enumerate(MIGRATIONS[version:], version + 1):
         session.run(change)
+        if number == KNOWLEDGE_SINCE:
+            for (project,) in session.select("SELECT DISTINCT project_id FROM record"):
+                recount(session, POSTGRES, str(project))
         session.run(f"INSERT INTO {SCHEMA}.migrated VALUES ({number})")
     session.become(None)
 
