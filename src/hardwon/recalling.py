@@ -341,12 +341,12 @@ def _same(one: str, other: str) -> bool:
 
 
 def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[Attempt]:
-    """Those of the current attempt: they come after everything that is kept."""
+    """Those of the current attempt: they come after everything that is kept. The situation counts them."""
     for number, step in enumerate(steps):
         if _same(step.action, action):
             failure, said = _failure_in(step)
             shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
-            yield Attempt(_NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=False)
+            yield Attempt(_NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=True)
 
 
 _NOW_US: Final = 2**62  # later than any record
