@@ -56,11 +56,9 @@ def main() -> None:
         for question in ("customers were charged twice in charge.py", "NoneType in the webhook parser"):
             say(f"Before the next attempt, it asks: {question}")
             for hit in memory.recall(question, k=3):
-                record = hit.record
-                status = record.metadata.validation.status
-                print(f"  {hit.score:5.2f}  {outcome_of(record)} ({status}, by {record.metadata.source.author})")
-                text = record.content if isinstance(record, Experience) else str(record)
-                print(textwrap.indent(textwrap.fill(text, 90), " " * 9))
+                metadata = hit.record.metadata
+                line = f"{hit} ({metadata.validation.status}, by {metadata.source.author})"
+                print(textwrap.fill(line, 98, initial_indent="  ", subsequent_indent=" " * 7))
 
         say("What it learned")
         for score, mistake, success in (

@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import re
-import signal
 import subprocess
 import sys
 import termios
@@ -122,19 +121,13 @@ def on_a_terminal(*arguments: str, answer: str | None = None, code: int = 0, **e
         check=False,
         timeout=120,
         start_new_session=True,
-        preexec_fn=lambda: _take_terminal(theirs),
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),  # what is typed there, Ctrl-C as well, is for it
     )
     os.close(theirs)
     reader.join(timeout=30)
     os.close(ours)
     assert done.returncode == code, shown.decode()
     return shown.decode()
-
-
-def _take_terminal(terminal: int) -> None:
-    """In the new process: what is typed there, Ctrl-C as well, is for this one. Whoever runs the tests may ignore it."""
-    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def keys_of(value: Any) -> set[str]:

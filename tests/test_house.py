@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -100,7 +101,7 @@ def test_sql_lives_in_the_store_alone() -> None:
     statement = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE|PRAGMA )\b")
     for path in SOURCE.rglob("*.py"):
         found = statement.search(path.read_text())
-        assert not found or "store" in path.parts, f"{path.name}: {found and found.group()}"
+        assert not found or path.is_relative_to(SOURCE / "store"), f"{path.name}: {found and found.group()}"
 
 
 def test_pure_rooms_do_no_input_or_output() -> None:
@@ -162,6 +163,19 @@ def test_every_bound_has_its_unit_and_its_reason() -> None:
     named = {node.target.id for node in bounds if isinstance(node.target, ast.Name)} - {"KIB", "MIB", "GIB", "DAY_US"}
     assert named == reasons
     assert len(named) > 20
+
+
+def test_the_tests_pass_where_signals_are_ignored() -> None:
+    """Under nohup, or as a job in the background of a script."""
+    named = [
+        "tests/test_run.py::test_signals_to_us_reach_the_command",
+        "tests/test_postgres_link.py::test_an_interrupt_ends_the_statement_and_the_transaction",
+    ]
+    command = shlex.join([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *named])
+    ignoring = ["sh", "-c", f"trap '' HUP INT QUIT TERM; exec {command}"]
+    done = subprocess.run(ignoring, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "4 passed" in done.stdout
 
 
 def test_the_project_speaks_of_itself_alone() -> None:

@@ -402,7 +402,6 @@ class Raw:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": SOURCE},
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL) and None,  # whoever runs the tests may ignore it
         )
         self._number = 0
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}

@@ -100,6 +100,14 @@ def ids(link: Link) -> list[int]:
         return [row[0] for row in session.select("SELECT id FROM note ORDER BY id")]
 
 
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """Also where whoever started the tests has them ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @contextmanager
 def later(seconds: float, work: Callable[[], object]) -> Iterator[None]:
     """Does something meanwhile, and waits for it to end."""
@@ -700,6 +708,7 @@ def test_a_fork_in_the_middle_leaves_the_parent_its_transaction(link: Link) -> N
     assert ids(link) == [1, 4]
 
 
+@pytest.mark.usefixtures("_interruptible")
 def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link) -> None:
     undone: list[int] = []
     with later(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)):
@@ -714,6 +723,7 @@ def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link) -> None
     assert ids(link) == [2]
 
 
+@pytest.mark.usefixtures("_interruptible")
 @pytest.mark.parametrize("is_too_late", [False, True])
 def test_an_interrupt_while_a_write_is_being_kept(link: Link, database: str, is_too_late: bool) -> None:
     undone: list[int] = []

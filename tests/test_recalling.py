@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import random
 import re
+import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +37,28 @@ def words(text: str) -> int:
 
 
 # --- recall -----------------------------------------------------------------------------------------------------
+
+
+def test_the_loop_of_the_readme_prints_every_kind(memory: Memory, capsys: pytest.CaptureFixture[str]) -> None:
+    memory.remember("login fails:\nKeyError \x1b[31m'id'", "failure", "code_interpreter", error_type="runtime")
+    memory.record_fact("A login fails with KeyError where a user is anonymous.", "observation")
+    steps = [{"action": "read login.py", "observation": "KeyError", "reward": 1.0}]
+    memory.record_trajectory("find out why login fails with KeyError", steps, 1.0)
+    memory.record_episode("login", 0.25, trajectory_summary="It still fails with KeyError.")
+    issue = {"model": "qwen", "issue_type": "TIMEOUT", "description": "login fails with KeyError"}
+    memory.record_fix(issue, fix_success=True, verification_success=False)
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    (loop,) = re.findall(r"^ *for hit in memory\.recall\(.*\n.*\n", readme, re.MULTILINE)
+    exec(textwrap.dedent(loop), {"memory": memory})  # noqa: S102  # our own
+    printed = [line.partition(" ") for line in capsys.readouterr().out.splitlines()]
+    assert all(re.fullmatch(r"\d\.\d\d", score) for score, _, _ in printed)
+    assert {said for _, _, said in printed} == {
+        "failure: login fails: KeyError 'id'",
+        "fact: A login fails with KeyError where a user is anonymous.",
+        "success: find out why login fails with KeyError (reward 1)",
+        "failure: login (score 0.25) It still fails with KeyError.",
+        "failure: qwen TIMEOUT: login fails with KeyError",
+    }
 
 
 def test_every_score_is_explained(memory: Memory) -> None:

@@ -430,6 +430,21 @@ def test_signals_to_us_reach_the_command(number: signal.Signals) -> None:
     assert kept.metadata.tags == ["run"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_signals_that_we_were_told_to_ignore_stop_neither_us_nor_the_command(number: signal.Signals) -> None:
+    """By nohup, or by a script whose job we are in the background."""
+    process = started(
+        *("sh", "-c", "echo ready; read line; echo $line"),
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_IGN),
+    )
+    os.killpg(process.pid, number)
+    assert process.communicate(b"went on\n", timeout=PATIENCE_S)[0] == b"went on\n"
+    assert process.returncode == 0
+    assert attempt().final_reward == 1.0
+
+
 def test_what_was_stopped_counts_neither_for_nor_against_it() -> None:
     command = ["sh", "-c", "echo ready; test -e stop && exec sleep 60; echo 'ValueError: x'; exit 1"]
     run(*command)

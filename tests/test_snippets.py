@@ -70,6 +70,8 @@ FALSE_PAGES = {
     "a command that fails": "```sh\nls /nowhere\necho unreachable\n```",
     "a failure that does not come": "<!-- exits: 1 -->\n```sh\ntrue\n```",
     "another output": "```console\n$ echo one\ntwo\n```",
+    "another number": "```console\n$ echo 727160722243\n727160722244\n```",
+    "a hash for a number": "```console\n$ echo 9f2c1e7\n1234567\n```",
     "more output than said": "```console\n$ printf 'one\\ntwo\\n'\none\n```",
     "an output of the second command": "```console\n$ echo one\none\n$ echo two\nthree\n```",
     "a console whose first command fails": "```console\n$ false\n$ true\n```",
@@ -119,6 +121,8 @@ print(sys.argv[1], "at", "2020-01-02T03:04:05Z")
 ```console
 $ python greet.py "$GREETING"
 hello at 2026-11-16T10:00:00Z
+$ echo kept at 727160722243
+kept at 04242ab83009
 $ for name in one two three; do
 >     echo "$name"
 > done; pwd

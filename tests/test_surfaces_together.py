@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import httpx2
+import pytest
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
-from hardwon import Client, Memory
+from hardwon import Client, Memory, limits
 from serving import Process
 
 EACH = 30
@@ -69,7 +70,8 @@ LIBRARY = textwrap.dedent("""
 """)
 
 
-def test_eight_writers_lose_nothing_while_the_server_is_killed(tmp_path: Path) -> None:
+def test_eight_writers_lose_nothing_while_the_server_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CLIENT_WAITS_S", (0.1, 0.5, 2.0, 5.0, 10.0, 10.0, 10.0, 10.0))  # as patient as `over_mcp`
     brain = tmp_path / "brain"
     with Memory(brain) as memory:
         token = memory.tokens.create("writers", "write").secret

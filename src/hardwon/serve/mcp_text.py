@@ -15,6 +15,7 @@ from hardwon.learn.rules import Rule
 from hardwon.model import AnyRecord, Fix
 from hardwon.recall.advice import Advice
 from hardwon.recall.fence import fenced
+from hardwon.recall.headline import headline
 from hardwon.recall.hit import Hit
 from hardwon.recall.topology import Branch, Hotspot, Reflection
 from hardwon.recalling import Context
@@ -23,7 +24,6 @@ from hardwon.serve.mcp_bounds import bounded_text
 from hardwon.serve.terminal import (
     Line,
     Look,
-    headline,
     hit_lines,
     hotspot_lines,
     map_lines,

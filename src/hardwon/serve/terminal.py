@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.model import INTAKE, Adopted, AnyRecord, Cleaned, Decision, Episode, Experience, Fix, Trajectory
+from hardwon.model import INTAKE, AnyRecord
+from hardwon.recall.headline import headline, outcome_of
 
 if TYPE_CHECKING:
     from hardwon.recall.hit import Hit
@@ -327,42 +328,14 @@ def record_lines(records: Sequence[AnyRecord], look: Look) -> list[Line]:
 
 def _two_lines(record: AnyRecord, start: str, look: Look, more: str = "") -> list[Line]:
     """`more` is said of it beside its status."""
-    name, style = outcome_of(record)
+    name = outcome_of(record)
     facts = f"  {record.kind}, {record.metadata.validation.status}{more}, {record.id}"
-    first = (Span(start, STRONG), Span(f"  {look.visible(name)}" if name else "", style), Span(facts, QUIET))
+    first = (Span(start, STRONG), Span(f"  {look.visible(name)}" if name else "", STYLES.get(name, "")), Span(facts, QUIET))
     return [first, (Span("  " + look.fitted(one_line(headline(record), look), look.width - 2)),)]
 
 
 def _record_line(record: AnyRecord, look: Look) -> Line:
-    name, style = outcome_of(record)
+    name = outcome_of(record)
     start = f"  {record.metadata.context.timestamp:%Y-%m-%d %H:%M}  "
     said = look.fitted(one_line(headline(record), look), max(_NAME_CELLS_MIN, look.width - len(start) - 13))
-    return (Span(start, QUIET), Span(look.fitted(look.visible(name), 11) + "  ", style), Span(said))
-
-
-def headline(record: AnyRecord) -> str:
-    """What a record is about, as it says itself."""
-    match record:
-        case Trajectory():
-            return f"{record.task} (reward {record.final_reward:g})"
-        case Episode():
-            return f"{record.task_id} (score {record.score:g}) {record.trajectory_summary}"
-        case Fix():
-            return f"{record.issue.model} {record.issue.issue_type}: {record.issue.description}"
-        case Decision():
-            return f"{record.action} {record.target}"
-        case Adopted():
-            return f"what {record.origin} had added up"
-        case Cleaned():
-            return f"{record.model} {record.issue_type} (left the history)"
-        case _:
-            return record.content
-
-
-def outcome_of(record: AnyRecord) -> tuple[str, str]:
-    """How it turned out, and the colour of that; empty where that is no question."""
-    if isinstance(record, Experience):
-        name = record.outcome
-    else:
-        name = {True: "success", False: "failure", None: ""}[record.turned_out_well]
-    return name, STYLES.get(name, "")
+    return (Span(start, QUIET), Span(look.fitted(look.visible(name), 11) + "  ", STYLES.get(name, "")), Span(said))

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.recall.advice import Advice
+from hardwon.recall.headline import headline
 from hardwon.recalling import Context
-from hardwon.serve.terminal import headline
 from hardwon.serve.web.pages import Ask, Page, Request
 
 ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")

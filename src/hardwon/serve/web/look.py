@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from hardwon.recall.headline import headline
 from hardwon.serve.shapes import jsonable
-from hardwon.serve.terminal import headline
 
 HERE: Final = Path(__file__).parent
 STATIC: Final = "/ui/static"

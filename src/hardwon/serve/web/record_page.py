@@ -11,9 +11,9 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.fields import Model
 from hardwon.model import Adopted, AnyRecord, Cleaned, Decision, Episode, Experience, Fact, Fix, Issue, Trajectory
+from hardwon.recall.headline import headline, outcome_of
 from hardwon.reports import LifeEvent, Links
 from hardwon.serve.shapes import jsonable
-from hardwon.serve.terminal import headline, outcome_of
 from hardwon.serve.web.look import shortened
 from hardwon.serve.web.pages import Ask, Download, Page, Request
 from hardwon.serve.web.search_page import moment
@@ -64,7 +64,7 @@ def view(ask: Ask, request: Request) -> Page | Download:
     context = {
         "record": record,
         "headline": headline(record),
-        "outcome": outcome_of(record)[0],
+        "outcome": outcome_of(record),
         "fields": [field for field in fields_of(record) if field.value not in (None, "", [], {}, ())],
         "steps": record.steps if isinstance(record, Trajectory) else [],
         "cards": record.mistake_cards if isinstance(record, Episode) else [],

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import ConflictError, InvalidInputError, UnknownRecordError
 from hardwon.model import AnyRecord, Decision, Fix
-from hardwon.serve.terminal import headline, outcome_of
+from hardwon.recall.headline import headline, outcome_of
 from hardwon.serve.web.look import shortened
 from hardwon.serve.web.pages import Ask, Form, Page, Request
 
@@ -61,7 +61,7 @@ class Item:
 
     @property
     def outcome(self) -> str:
-        return outcome_of(self.record)[0]
+        return outcome_of(self.record)
 
     @property
     def did(self) -> str:

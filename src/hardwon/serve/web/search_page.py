@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.model import OUTCOMES, STATUSES, AnyRecord
+from hardwon.recall.headline import headline, outcome_of
 from hardwon.recall.hit import Hit
 from hardwon.recall.searchable import own_texts
 from hardwon.recall.terms import query_terms
-from hardwon.serve.terminal import headline, outcome_of
 from hardwon.serve.web.pages import KINDS, Ask, Page, Request
 from hardwon.serve.web.snippets import Piece, marked, snippet
 from hardwon.stats import Stats
@@ -139,7 +139,7 @@ def _shown(record: AnyRecord, terms: Collection[str], hit: Hit | None = None, wh
     below = snippet(_said_besides(record, short), terms)
     return Shown(
         record,
-        outcome_of(record)[0],
+        outcome_of(record),
         marked(short, terms) or [Piece("(nothing said)")],
         below,
         hit,
