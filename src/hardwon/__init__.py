@@ -41,7 +41,7 @@ if _typing.TYPE_CHECKING:
     from hardwon.recalling import Context as Context
     from hardwon.serve.client import Client as Client
 
-__version__ = "0.11.0"
+__version__ = "0.11.1"
 
 __all__ = [
     "Advice",
