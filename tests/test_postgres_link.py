@@ -290,6 +290,17 @@ def test_the_session_is_set_up(database: str) -> None:
         assert session.first("SHOW idle_in_transaction_session_timeout") == ("5min",)
 
 
+def test_settings_of_one_transaction_hold_for_it_alone(database: str) -> None:
+    link = Link(database)
+    asked = "SELECT current_setting('cpu_index_tuple_cost'), current_setting('jit'), pg_backend_pid()"
+    with link.reading(None, {"cpu_index_tuple_cost": 1}) as session:
+        cost, jit, backend = session.first(asked) or ("", "", 0)
+        assert (cost, jit) == ("1", "off")
+    with link.reading(None) as session:
+        assert session.first(asked) == ("0.005", "off", backend)
+    link.close()
+
+
 def test_rows_come_back_as_plain_values(link: Link) -> None:
     insert(link, 1, 2**62)
     with link.writing(None, LOCK, True) as session:

@@ -12,7 +12,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -383,6 +383,10 @@ def _as_role(role: str | None) -> str:
     return f"SET LOCAL ROLE {'NONE' if role is None else quoted(role)}"
 
 
+def _in_transaction(settings: Mapping[str, object]) -> str:
+    return "; ".join(f"SET LOCAL {name} TO {value}" for name, value in settings.items())
+
+
 class _Connection(psycopg.Connection[Any]):
     def __del__(self, *_: object) -> None:
         """Says nothing: what an interrupt left behind is closed by its session, in whatever order the two are cleared away."""
@@ -454,7 +458,7 @@ class Link:
             "jit": "off",
         }
         # Of each transaction, not of the connection: a pooler between us and the server gives that to others.
-        self.settings = "; ".join(f"SET LOCAL {name} TO {value}" for name, value in settings.items())
+        self.settings = _in_transaction(settings)
         self._was_reached = False
 
     @property
@@ -462,9 +466,12 @@ class Link:
         """The URL for people: without a password, wherever it was."""
         return self._address.location
 
-    def reading(self, role: str | None) -> AbstractContextManager[PostgresSession]:
-        """Each statement sees what was kept when it began. `role` None: in the name of the user of the URL."""
-        return _Transaction(self, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", role)
+    def reading(
+        self, role: str | None, settings: Mapping[str, object] | None = None
+    ) -> AbstractContextManager[PostgresSession]:
+        """Each statement sees what was kept when it began. `role` None: in the name of the user of the URL. `settings` hold
+        for this transaction alone."""
+        return _Transaction(self, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", role, settings)
 
     def snapshot(self, role: str | None) -> AbstractContextManager[PostgresSession]:
         """All statements see the same instant."""
@@ -551,10 +558,11 @@ class _Transaction:
     _is_writing = False
     _session: PostgresSession | None = None  # also of one that an interrupt kept from being made whole
 
-    def __init__(self, link: Link, opening: str, role: str | None) -> None:
+    def __init__(self, link: Link, opening: str, role: str | None, settings: Mapping[str, object] | None = None) -> None:
         self._link = link
         self._role = role
-        self._opening = f"{opening}; {link.settings}" + ("" if role is None else f"; {_as_role(role)}")
+        steps = (opening, link.settings, _in_transaction(settings or {}), "" if role is None else _as_role(role))
+        self._opening = "; ".join(filter(None, steps))
 
     def __enter__(self) -> PostgresSession:
         self._session = self._link._begun(self._opening, is_writing=self._is_writing)
