@@ -186,6 +186,7 @@ class PostgresSession(Session):
         self._address = address
         self._process = os.getpid()
         self._is_writing = False
+        self._is_spoilt = False  # by a pipeline that failed: the driver believes what never came to its turn to be prepared
         self._streams = 0
         self._forget_transaction()
 
@@ -222,11 +223,8 @@ class PostgresSession(Session):
         return max(0, self._execute(sql, values).rowcount)
 
     def run_many(self, sql: str, rows: Iterable[Values]) -> None:
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.executemany(in_postgres(sql), rows)
-        except psycopg.Error as error:
-            raise self._failed(error) from self._address.cause(error)
+        with self.together(), self._connection.cursor() as cursor:
+            cursor.executemany(in_postgres(sql), rows)
 
     def stream(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a large select, some at a time; other statements may run in between. For a snapshot, or a write."""
@@ -242,11 +240,17 @@ class PostgresSession(Session):
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is run in the block is sent without waiting for each answer, and answered when the block ends."""
+        ended_well = False
         try:
             with self._connection.pipeline():
                 yield
+            ended_well = True
         except psycopg.Error as error:
-            raise self._failed(error) from self._address.cause(error)
+            cause = _cause_of(error)
+            raise self._failed(cause) from self._address.cause(cause)
+        finally:
+            if not ended_well:
+                self._is_spoilt = True
 
     def become(self, role: str | None) -> None:
         """Goes on in the name of another role until the end of the transaction; None: in that of the user of the URL."""
@@ -318,6 +322,8 @@ class PostgresSession(Session):
             return False
         self._is_writing = False
         self._forget_transaction()
+        if self._is_spoilt:
+            return False
         status = self._connection.info.transaction_status
         if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
             try:
@@ -341,17 +347,17 @@ class PostgresSession(Session):
     # --- errors ---
 
     def _failed(self, error: psycopg.Error) -> HardwonError:
-        code = error.sqlstate or ""
-        if self._connection.closed or code in _GONE or code.startswith("08"):
+        if self._connection.closed or _is_loss(error):
             self.close()
             if self._is_writing:
                 return InterruptedWriteError(
                     self._said(error, "was lost during a write, of which nothing was kept: do it again")
                 )
             return CutOffError(self._said(error, "was lost: try again"))
-        return self._refusal(error, code)
+        return self._refusal(error)
 
-    def _refusal(self, error: psycopg.Error, code: str) -> HardwonError:
+    def _refusal(self, error: psycopg.Error) -> HardwonError:
+        code = error.sqlstate
         if code in _BUSY:
             return BusyError(self._said(error, "was locked by another writer for too long; nothing was changed, try again"))
         if code == "42501":
@@ -377,6 +383,21 @@ class PostgresSession(Session):
     def _said(self, error: psycopg.Error, what: str) -> str:
         said = self._address.masked(error.diag.message_primary or str(error))
         return f"the database at {self._address.location} {what} ({said})"
+
+
+def _cause_of(error: psycopg.Error) -> psycopg.Error:
+    """Where a pipeline fails, what the driver says of its end hides what the server said before."""
+    cause = error
+    while not cause.sqlstate and isinstance(cause.__context__, psycopg.Error):
+        cause = cause.__context__
+    return cause
+
+
+def _is_loss(error: psycopg.Error) -> bool:
+    """Whether a connection has come to its end. What has no code the server did not say: it is the driver that cannot go on."""
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError)
+    return error.sqlstate in _GONE or error.sqlstate.startswith("08")
 
 
 def _as_role(role: str | None) -> str:
