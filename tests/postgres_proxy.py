@@ -5,11 +5,12 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-_COMMIT = b"COMMIT\0"
+COMMIT = b"COMMIT\0"
 _ASKS_FOR_TLS = b"\0\0\0\x08\x04\xd2\x16\x2f"
 
 
@@ -17,11 +18,14 @@ class Proxy:
     """Stands on a port of 127.0.0.1 before the server at a socket.
 
     `cut`: "" (everything passes), "before" (a COMMIT does not reach the server), "after" (the answer to a COMMIT does not come
-    back). Once it has cut, it lets through whoever comes next, or nobody where `stays_cut`.
+    back). Once it has cut, it lets through whoever comes next, or nobody where `stays_cut`. `cut_at` is what is waited for
+    instead of a COMMIT. `lag_s`: what the server says is heard so much later, and that it hung up, as much later again.
     """
 
     def __init__(self, server: Path, *, stays_cut: bool = False, tls: ssl.SSLContext | None = None) -> None:
         self.cut = ""
+        self.lag_s = 0.0
+        self.cut_at = COMMIT
         self.cuts = 0
         self._server = str(server)
         self._stays_cut = stays_cut
@@ -69,7 +73,7 @@ class Proxy:
             server.connect(self._server)
             self._begin(self._answers, server, client)
             while data := client.recv(65536):
-                if self.cut and _COMMIT in data:
+                if self.cut and self.cut_at in data:
                     cut, self.cut = self.cut, ""
                     self.cuts += 1
                     if cut == "after":
@@ -77,13 +81,16 @@ class Proxy:
                         server.sendall(data)
                     break
                 server.sendall(data)
+        time.sleep(3 * self.lag_s)
         _shut(server)
         _shut(client)
 
     def _answers(self, server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError):
             while data := server.recv(65536):
+                time.sleep(self.lag_s)
                 client.sendall(data)
+        time.sleep(self.lag_s)
         _shut(client)
         _shut(server)
 

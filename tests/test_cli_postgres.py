@@ -13,7 +13,7 @@ import pytest
 import postgres_server
 from command_line import answered, at_once, hardwon_does, refused
 from hardwon import Memory, databases
-from hardwon.errors import ForbiddenError, InvalidInputError
+from hardwon.errors import ForbiddenError, InvalidInputError, PlaceError
 from hardwon.store.postgres.setup import Grant
 
 SECRET = "hunter2-and-more"
@@ -157,9 +157,6 @@ def test_what_is_wrong_is_told_in_one_line(server: postgres_server.Server, boss:
     empty = postgres_server.fresh_database()
     assert "hardwon postgres init" in refused("postgres", "status", empty)
     assert "hardwon postgres init" in refused("--memory", empty, "stats")
-    assert "Citus" in refused("postgres", "init", boss, "--distribute")
-    assert "Citus" in refused("postgres", "init", empty, "--distribute")
-    assert "hardwon postgres init" in refused("postgres", "status", empty)  # nothing was made
     assert "there is no database" in refused("postgres", "init", boss.replace("/brain", "/nowhere"))
     assert "CREATE ROLE" in refused("postgres", "grant", boss, "zoe")
     assert "a project of this database" in refused("postgres", "grant", boss, "anna", "--project", "nowhere")
@@ -168,6 +165,25 @@ def test_what_is_wrong_is_told_in_one_line(server: postgres_server.Server, boss:
     assert "postgresql://" in refused("postgres", "status")  # the memory is a folder
     assert "postgresql://" in refused("postgres", "grant", "brain.db", "anna")
     assert at_once("postgres", "grant", boss, "anna", "--as", "owner").exit_code == 2
+    postgres_server.drop(empty)
+
+
+def test_to_distribute_is_refused_with_what_to_do_instead_and_changes_nothing(
+    server: postgres_server.Server, boss: str
+) -> None:
+    databases.initialise(boss, ["default"])
+    there = answered("postgres", "status", boss)
+    roles = server.run("SELECT rolname FROM pg_roles ORDER BY 1")
+    empty = postgres_server.fresh_database()
+    for place in (boss, empty):
+        said = refused("postgres", "init", place, "--project", "spread", "--distribute")
+        assert "by Citus yet, and nothing was changed: set up a database on each machine" in said
+        with pytest.raises(PlaceError, match="without --distribute"):
+            databases.initialise(place, ["spread"], distribute=True)
+    assert answered("postgres", "status", boss) == there
+    assert server.run("SELECT rolname FROM pg_roles ORDER BY 1") == roles
+    with psycopg.connect(empty) as connection:
+        assert connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'hardwon'").fetchall() == []
     postgres_server.drop(empty)
 
 

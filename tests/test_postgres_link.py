@@ -20,7 +20,7 @@ import pytest
 import trustme
 
 import postgres_server
-from hardwon import limits
+from hardwon import Memory, limits
 from hardwon.errors import (
     BusyError,
     ClosedError,
@@ -296,6 +296,17 @@ def test_the_session_is_set_up(database: str) -> None:
             "statement_timeout": "30min",
         }
         assert session.first("SHOW idle_in_transaction_session_timeout") == ("5min",)
+
+
+def test_settings_of_one_transaction_hold_for_it_alone(database: str) -> None:
+    link = Link(database)
+    asked = "SELECT current_setting('cpu_index_tuple_cost'), current_setting('jit'), pg_backend_pid()"
+    with link.reading(None, {"cpu_index_tuple_cost": 1}) as session:
+        cost, jit, backend = session.first(asked) or ("", "", 0)
+        assert (cost, jit) == ("1", "off")
+    with link.reading(None) as session:
+        assert session.first(asked) == ("0.005", "off", backend)
+    link.close()
 
 
 def test_rows_come_back_as_plain_values(link: Link) -> None:
@@ -574,6 +585,93 @@ def test_a_server_without_a_free_place_is_tried_again(database: str) -> None:
         assert session.first("SELECT 1") == (1,)
     second.close()
     postgres_server.server().run(f'DROP ROLE "{user}"')
+
+
+# --- inside a pipeline ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def through_a_proxy(database: str) -> Iterator[tuple[Link, Proxy]]:
+    with Proxy(socket_of(postgres_server.server())) as proxy:
+        link = Link(f"postgresql://postgres@127.0.0.1:{proxy.port}/{name_of(database)}")
+        yield link, proxy
+        link.close()
+
+
+@pytest.mark.parametrize("lag_s", [0.0, 0.2])
+@pytest.mark.parametrize("more", [0, 2])
+def test_what_is_certain_when_the_server_sends_a_pipeline_away(link: Link, database: str, lag_s: float, more: int) -> None:
+    """With a lag, its last words come as the answer to the end of the pipeline, and the driver only says that it cannot end."""
+    undone: list[int] = []
+    with through_a_proxy(database) as (cut, proxy):
+
+        def do(session: PostgresSession, sql: str) -> None:
+            with session.together():
+                session.run(sql, [1])
+                session.run(sql, [2])
+                proxy.lag_s = lag_s
+                postgres_server.server().run(f"SELECT pg_terminate_backend({session.backend}, 10000)")
+                for number in range(more):
+                    session.run(sql, [3 + number])
+
+        with pytest.raises(CutOffError, match="try again"), cut.reading(None) as session:
+            do(session, "SELECT id FROM note WHERE id = ?1")
+        proxy.lag_s = 0.0
+        with pytest.raises(InterruptedWriteError, match="nothing was kept"), cut.writing(None, LOCK, True) as session:
+            session.undos.append(lambda: undone.append(1))
+            do(session, "INSERT INTO note (id) VALUES (?1)")
+        proxy.lag_s = 0.0
+        insert(cut, 7)
+        assert ids(cut) == [7]
+    assert undone == [1]
+
+
+@pytest.mark.parametrize("cut", ["before", "after"])
+def test_what_is_certain_when_a_pipeline_is_cut(link: Link, database: str, cut: str) -> None:
+    undone: list[int] = []
+    with through_a_proxy(database) as (cutter, proxy):
+        proxy.cut_at = b"of them"
+        proxy.cut = cut
+        with pytest.raises(CutOffError, match="try again"), cutter.reading(None) as session, session.together():
+            for text in ("one", "two of them", "three"):
+                session.run("SELECT id FROM note WHERE text = ?1", [text])
+        proxy.cut = cut
+        with pytest.raises(InterruptedWriteError, match="nothing was kept"), cutter.writing(None, LOCK, True) as session:
+            session.undos.append(lambda: undone.append(1))
+            with session.together():
+                for number, text in enumerate(("one", "two of them", "three")):
+                    session.run("INSERT INTO note (id, text) VALUES (?1, ?2)", [number, text])
+        assert proxy.cuts == 2
+        assert ids(cutter) == []
+    assert undone == [1]
+
+
+def test_a_memory_writes_once_what_was_sent_away_in_a_pipeline(url: str) -> None:
+    waiting = "SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'hardwon.record_tag'::regclass"
+    with Memory(url) as memory:
+        memory.record_fact("The port was open.", "observation")
+        with psycopg.connect(url) as holding, ThreadPoolExecutor(1) as threads:
+            holding.execute("LOCK TABLE hardwon.record_tag IN ACCESS EXCLUSIVE MODE")
+            kept = threads.submit(memory.record_fact, "The port was shut.", "observation", tags=["port"])
+            while not (found := holding.execute(waiting).fetchall()):
+                time.sleep(0.01)
+            postgres_server.server().run(f"SELECT pg_terminate_backend({found[0][0]}, 10000)")
+            holding.rollback()
+            assert memory.get(kept.result(20).id) is not None
+        assert memory.stats().records == 2
+        assert [found.check for found in memory.doctor().findings if not found.ok] == ["durability"]  # as tests have it
+
+
+def test_a_connection_on_which_a_pipeline_failed_is_not_used_again(link: Link) -> None:
+    counted = "SELECT count(*) FROM note WHERE id = ?1"
+    for number in range(5):  # so often that the driver has the next one prepared
+        with link.reading(None) as session:
+            assert session.first(counted, [number]) == (0,)
+    with pytest.raises(BusyError, match="because"), link.writing(None, LOCK, True) as session, session.together():
+        session.run("DO $$ BEGIN RAISE EXCEPTION 'because' USING ERRCODE = '55P03'; END $$")
+        session.run(counted, [5])
+    with link.reading(None) as session:
+        assert session.first(counted, [6]) == (0,)
 
 
 # --- a COMMIT without an answer ---------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from hardwon import intake, limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.locations import DEFAULT_PROJECT
 from hardwon.memory.core import current_folder, project_name
 from hardwon.store import place
@@ -18,13 +19,22 @@ from hardwon.store.postgres.link import Link
 from hardwon.store.postgres.schema import ACCESS, WRITER
 from hardwon.store.postgres.setup import Setup
 
+# Citus wants policies without subqueries, roles that can log in, no COPY under row-level security, no sequence for all.
+_NOT_DISTRIBUTED: Final = (
+    "projects cannot be spread over several machines by Citus yet, and nothing was changed: set up a database on each machine, "
+    "each with some of the projects (hardwon postgres init URL --project NAME, without --distribute)"
+)
+
 
 def initialise(url: str, projects: Sequence[str] = (DEFAULT_PROJECT,), *, distribute: bool = False) -> Setup:
     """Makes what is missing for memories of these projects: the schema `hardwon`, its roles and its policies. What is there
-    stays. The url's user needs CREATEROLE, and CREATE on the database. `distribute`: over several machines, by Citus."""
+    stays. The url's user needs CREATEROLE, and CREATE on the database. `distribute` is refused with PlaceError: Citus cannot
+    distribute a database that keeps its projects apart."""
+    if distribute:
+        raise PlaceError(_NOT_DISTRIBUTED)
     names = list(map(project_name, intake.items("projects", projects)))
     with _link(url) as link:
-        setup.initialise(link, names, distribute=distribute)
+        setup.initialise(link, names)
         return setup.describe(link)
 
 

@@ -60,8 +60,7 @@ User = Annotated[str | None, typer.Argument(metavar="USER", help="A database use
 Project = Annotated[str | None, typer.Option(help="The project.", show_default="the chosen one, else default")]
 Server = Annotated[bool, typer.Option("--server", help="Instead of a project: the tokens, for who runs hardwon serve.")]
 _SETUP: Final = """`location`, `version` (of the schema), `server` (its version), `projects`, `grants` (a list of `user`,
-    `project` and `access`; project null and access "server": the tokens), `vectors` (whether pgvector indexes them),
-    `distributed`."""
+    `project` and `access`; project null and access "server": the tokens), `vectors` (whether pgvector indexes them)."""
 _GRANT: Final = "`user`, `project` (null: the tokens of a server)"
 
 
@@ -89,7 +88,7 @@ def init(
         typer.Option(help="A project to make. As often as you like.", show_default="the chosen one, else default"),
     ] = None,
     distribute: Annotated[
-        bool, typer.Option("--distribute", help="Spread the projects over several machines; the database needs Citus.")
+        bool, typer.Option("--distribute", help="Refused: projects cannot be spread over several machines by Citus yet.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -206,7 +205,6 @@ def _described(found: "Setup") -> str:
     lines = [
         f"{found.location}: PostgreSQL {found.server}, schema hardwon of version {found.version}",
         "vectors are indexed by pgvector" if found.vectors else "no pgvector: vectors are compared one by one",
-        *(["projects are spread over several machines"] if found.distributed else []),
         f"projects: {', '.join(found.projects) or 'none'}",
         *(_reach(each.user, each.project, each.access) for each in found.grants),
     ]

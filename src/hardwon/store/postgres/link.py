@@ -12,7 +12,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -186,6 +186,7 @@ class PostgresSession(Session):
         self._address = address
         self._process = os.getpid()
         self._is_writing = False
+        self._is_spoilt = False  # by a pipeline that failed: the driver believes what never came to its turn to be prepared
         self._streams = 0
         self._forget_transaction()
 
@@ -222,11 +223,8 @@ class PostgresSession(Session):
         return max(0, self._execute(sql, values).rowcount)
 
     def run_many(self, sql: str, rows: Iterable[Values]) -> None:
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.executemany(in_postgres(sql), rows)
-        except psycopg.Error as error:
-            raise self._failed(error) from self._address.cause(error)
+        with self.together(), self._connection.cursor() as cursor:
+            cursor.executemany(in_postgres(sql), rows)
 
     def stream(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a large select, some at a time; other statements may run in between. For a snapshot, or a write."""
@@ -242,11 +240,17 @@ class PostgresSession(Session):
     @contextmanager
     def together(self) -> Iterator[None]:
         """What is run in the block is sent without waiting for each answer, and answered when the block ends."""
+        ended_well = False
         try:
             with self._connection.pipeline():
                 yield
+            ended_well = True
         except psycopg.Error as error:
-            raise self._failed(error) from self._address.cause(error)
+            cause = _cause_of(error)
+            raise self._failed(cause) from self._address.cause(cause)
+        finally:
+            if not ended_well:
+                self._is_spoilt = True
 
     def become(self, role: str | None) -> None:
         """Goes on in the name of another role until the end of the transaction; None: in that of the user of the URL."""
@@ -318,6 +322,8 @@ class PostgresSession(Session):
             return False
         self._is_writing = False
         self._forget_transaction()
+        if self._is_spoilt:
+            return False
         status = self._connection.info.transaction_status
         if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
             try:
@@ -341,17 +347,17 @@ class PostgresSession(Session):
     # --- errors ---
 
     def _failed(self, error: psycopg.Error) -> HardwonError:
-        code = error.sqlstate or ""
-        if self._connection.closed or code in _GONE or code.startswith("08"):
+        if self._connection.closed or _is_loss(error):
             self.close()
             if self._is_writing:
                 return InterruptedWriteError(
                     self._said(error, "was lost during a write, of which nothing was kept: do it again")
                 )
             return CutOffError(self._said(error, "was lost: try again"))
-        return self._refusal(error, code)
+        return self._refusal(error)
 
-    def _refusal(self, error: psycopg.Error, code: str) -> HardwonError:
+    def _refusal(self, error: psycopg.Error) -> HardwonError:
+        code = error.sqlstate
         if code in _BUSY:
             return BusyError(self._said(error, "was locked by another writer for too long; nothing was changed, try again"))
         if code == "42501":
@@ -379,8 +385,27 @@ class PostgresSession(Session):
         return f"the database at {self._address.location} {what} ({said})"
 
 
+def _cause_of(error: psycopg.Error) -> psycopg.Error:
+    """Where a pipeline fails, what the driver says of its end hides what the server said before."""
+    cause = error
+    while not cause.sqlstate and isinstance(cause.__context__, psycopg.Error):
+        cause = cause.__context__
+    return cause
+
+
+def _is_loss(error: psycopg.Error) -> bool:
+    """Whether a connection has come to its end. What has no code the server did not say: it is the driver that cannot go on."""
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError)
+    return error.sqlstate in _GONE or error.sqlstate.startswith("08")
+
+
 def _as_role(role: str | None) -> str:
     return f"SET LOCAL ROLE {'NONE' if role is None else quoted(role)}"
+
+
+def _in_transaction(settings: Mapping[str, object]) -> str:
+    return "; ".join(f"SET LOCAL {name} TO {value}" for name, value in settings.items())
 
 
 class _Connection(psycopg.Connection[Any]):
@@ -454,7 +479,7 @@ class Link:
             "jit": "off",
         }
         # Of each transaction, not of the connection: a pooler between us and the server gives that to others.
-        self.settings = "; ".join(f"SET LOCAL {name} TO {value}" for name, value in settings.items())
+        self.settings = _in_transaction(settings)
         self._was_reached = False
 
     @property
@@ -462,9 +487,12 @@ class Link:
         """The URL for people: without a password, wherever it was."""
         return self._address.location
 
-    def reading(self, role: str | None) -> AbstractContextManager[PostgresSession]:
-        """Each statement sees what was kept when it began. `role` None: in the name of the user of the URL."""
-        return _Transaction(self, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", role)
+    def reading(
+        self, role: str | None, settings: Mapping[str, object] | None = None
+    ) -> AbstractContextManager[PostgresSession]:
+        """Each statement sees what was kept when it began. `role` None: in the name of the user of the URL. `settings` hold
+        for this transaction alone."""
+        return _Transaction(self, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", role, settings)
 
     def snapshot(self, role: str | None) -> AbstractContextManager[PostgresSession]:
         """All statements see the same instant."""
@@ -551,10 +579,11 @@ class _Transaction:
     _is_writing = False
     _session: PostgresSession | None = None  # also of one that an interrupt kept from being made whole
 
-    def __init__(self, link: Link, opening: str, role: str | None) -> None:
+    def __init__(self, link: Link, opening: str, role: str | None, settings: Mapping[str, object] | None = None) -> None:
         self._link = link
         self._role = role
-        self._opening = f"{opening}; {link.settings}" + ("" if role is None else f"; {_as_role(role)}")
+        steps = (opening, link.settings, _in_transaction(settings or {}), "" if role is None else _as_role(role))
+        self._opening = "; ".join(filter(None, steps))
 
     def __enter__(self) -> PostgresSession:
         self._session = self._link._begun(self._opening, is_writing=self._is_writing)

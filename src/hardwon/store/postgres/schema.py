@@ -12,7 +12,7 @@ fix          what the views of fix history show of one fix each. The views have 
 granted      which role reaches which project, and how far. Policies ask this table and nothing that a client can set.
 token        as the file of tokens beside a SQLite memory; only whoever runs a server reaches it.
 
-Every key and index is led by project_id, so that the tables can be distributed by it, and texts compare byte by byte.
+Every key and index is led by project_id, so that a project is found without the others, and texts compare byte by byte.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ PROJECT_TABLES: Final = (
     "term_count",
     "fix",
 )
-"""Those that hold what belongs to one project, and are distributed by it."""
+"""Those that hold what belongs to one project."""
 
 VIEWS: Final = ("fix_history", "issue_patterns", "model_characteristics")
 _MINE: Final = f"project_id = ANY (ARRAY(SELECT g.project_id FROM {SCHEMA}.granted g WHERE g.role = current_user))"

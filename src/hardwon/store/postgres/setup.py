@@ -20,7 +20,6 @@ from hardwon.store.postgres.schema import (
     KNOWLEDGE_SINCE,
     MIGRATIONS,
     OWNER,
-    PROJECT_TABLES,
     SCHEMA,
     SCHEMA_VERSION,
     group_role,
@@ -58,7 +57,6 @@ class Setup:
     projects: list[str]
     grants: list[Grant]
     vectors: bool
-    distributed: bool
 
 
 def role_name(database: str, project: str, access: str) -> str:
@@ -68,22 +66,18 @@ def role_name(database: str, project: str, access: str) -> str:
     return "_".join(filter(None, ("hardwon", slug, mark, access)))
 
 
-def initialise(link: Link, projects: Sequence[str], *, distribute: bool = False) -> None:
+def initialise(link: Link, projects: Sequence[str]) -> None:
     """Makes what is missing: schema, roles, and the roles of these projects. Done again, it changes nothing."""
     for project in projects:
         _check_name(project)
     try:
         with administering(link) as session:
             _refuse_old_server(session)
-            if distribute:
-                _refuse_without_citus(session)
             _make_roles(session)
             migrate(session)
             _use_vectors(session)
             for project in projects:
                 _make_project(session, project)
-            if distribute:
-                _distribute(session)
     except ForbiddenError as error:
         raise ForbiddenError(
             f"this user may not set {link.location} up ({error.__cause__ or error}): it takes CREATEROLE and CREATE on the "
@@ -136,7 +130,6 @@ def describe(link: Link) -> Setup:
             sorted({project for project, _ in place.values()}),
             _furthest(Grant(str(user), *place.get(str(role), (None, "server"))) for user, role in members),
             has_vectors(session),
-            is_distributed(session),
         )
 
 
@@ -340,38 +333,3 @@ def _roles_for(session: PostgresSession, project: str | None, access: str) -> li
 def _database(session: PostgresSession) -> str:
     (name,) = session.first("SELECT current_database()::text") or ("",)
     return str(name)
-
-
-# --- more than one machine ---------------------------------------------------------------------------------------
-
-
-def is_distributed(session: PostgresSession) -> bool:
-    """Whether the tables are spread over several machines."""
-    if not _has_citus(session):
-        return False
-    return session.first("SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('hardwon.record')") is not None
-
-
-def _has_citus(session: PostgresSession) -> bool:
-    return session.first("SELECT 1 FROM pg_extension WHERE extname = 'citus'") is not None
-
-
-def _refuse_without_citus(session: PostgresSession) -> None:
-    if not _has_citus(session):
-        raise PlaceError(
-            "tables are distributed by Citus, which this database does not have: install it on every machine, "
-            "CREATE EXTENSION citus, add the workers with citus_add_node, and run this again"
-        )
-
-
-def _distribute(session: PostgresSession) -> None:
-    """By project, all tables of a project on the same machine; who may reach what is known on every one."""
-    if is_distributed(session):
-        return
-    session.select(f"SELECT create_reference_table('{SCHEMA}.granted')")
-    first, *others = PROJECT_TABLES
-    session.select(f"SELECT create_distributed_table('{SCHEMA}.{first}', 'project_id', colocate_with => 'none')")
-    for table in others:
-        session.select(
-            f"SELECT create_distributed_table('{SCHEMA}.{table}', 'project_id', colocate_with => '{SCHEMA}.{first}')"
-        )

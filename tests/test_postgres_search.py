@@ -1,0 +1,55 @@
+"""What a search reads, where projects of unequal size share a database: of the planner's doings, not of times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+import plausible
+import postgres_server
+from hardwon import Memory
+from hardwon.store.postgres import setup
+from hardwon.store.postgres.link import Link
+
+SIZES = {"large": 3_000, "middling": 800, "small": 200}
+CALLS = 15  # a statement is planned anew for the first ten: five before it is prepared, and five after
+LOOKED_UP_MAX = 150
+"""Entries of the primary key that one recall reads: of texts that were found, each by its number. About 70 as it is."""
+
+
+@pytest.fixture(scope="module")
+def unequal() -> Iterator[str]:
+    """The URL of a database with a project of each size."""
+    url = postgres_server.fresh_database()
+    link = Link(url)
+    setup.initialise(link, list(SIZES))
+    link.close()
+    for project, count in SIZES.items():
+        with Memory(url, project, consolidate_every=0) as memory:
+            memory.add_many(list(plausible.records(count, project=project)))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+    yield url
+    postgres_server.drop(url)
+
+
+def entries_read(url: str) -> int:
+    """From the primary key of the texts, by all who have left."""
+    link = Link(url)
+    try:
+        with link.reading(None) as session:
+            sql = "SELECT idx_tup_read FROM pg_stat_all_indexes WHERE indexrelname = 'record_text_pkey'"
+            return int((session.first(sql) or (0,))[0])
+    finally:
+        link.close()
+
+
+@pytest.mark.parametrize("project", SIZES)
+def test_a_search_does_not_read_the_whole_project_for_each_word_of_a_question(unequal: str, project: str) -> None:
+    before = entries_read(unequal)
+    with Memory(unequal, project) as memory:
+        for question in plausible.questions(CALLS):
+            assert memory.recall(question)
+    assert entries_read(unequal) - before <= CALLS * LOOKED_UP_MAX
