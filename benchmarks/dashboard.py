@@ -21,9 +21,9 @@ from pathlib import Path
 import httpx
 
 from hardwon import Experience, Memory
-from hardwon.model import Moment
-from hardwon.serve.web.pages import RANGES
-from hardwon.serve.web.site import PLACES
+from hardwon.records.kinds import Moment
+from hardwon.surfaces.web.pages import RANGES
+from hardwon.surfaces.web.site import PLACES
 from recall import percentile, timed
 from serve import serving
 from write import experiences

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from hardwon.doors.episodes import build_memory_context, new_agent_memory, record_episode, save_agent_memory
+from hardwon.training.functions import build_memory_context, new_agent_memory, record_episode, save_agent_memory
 
 STEP_RATIO_MAX = 2.0
 GROWTH_MAX = 1.2

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from hardwon import Fix, Issue, Metadata
-from hardwon.doors.fixes import AIMemory
-from hardwon.learn.signatures import fix_history_signature
-from hardwon.model import Moment, Source
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.learn.tallies import fix_history_signature
+from hardwon.records.kinds import Moment, Source
 
 BATCH = 10_000
 JUDGED_ATTEMPTS = 1_000_000

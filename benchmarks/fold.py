@@ -19,11 +19,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from hardwon import Episode, Experience, Fix, Issue, Memory, Metadata, Step, Trajectory
-from hardwon.learn.lessons import Taught, lessons_of
-from hardwon.model import AnyRecord, Moment, Source
-from hardwon.store import tallies
-from hardwon.store.contract import Row
+from hardwon.learn.tallies import Taught, lessons_of
+from hardwon.records.kinds import AnyRecord, Moment, Source
+from hardwon.store import knowledge as tallies
 from hardwon.store.rows import row_of
+from hardwon.store.types import Row
 
 RATIO_MAX = 1.5
 BATCH = 1_000

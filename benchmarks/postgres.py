@@ -27,8 +27,8 @@ from pathlib import Path
 import psycopg
 
 from hardwon import Memory
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link
 from recall import percentile, timed
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))

@@ -19,7 +19,7 @@ import apsw
 import numpy as np
 
 from hardwon import Memory
-from hardwon.recall.terms import query_terms
+from hardwon.text.terms import query_terms
 from write import CAUSES, COMPONENTS, ERRORS, FILES, experiences
 
 RECALL_RATIO_MAX = 2.0

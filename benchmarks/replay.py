@@ -26,7 +26,7 @@ import apsw
 
 from calibration import area_under_curve, brier
 from hardwon import Memory
-from hardwon.recall.terms import TERM_PUNCTUATION, index_text, query_terms
+from hardwon.text.terms import TERM_PUNCTUATION, index_text, query_terms
 
 FILE = "intercode_sql_dev.jsonl.gz"
 AUC_MIN = 0.85

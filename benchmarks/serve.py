@@ -32,7 +32,7 @@ from hardwon import Client, Memory
 from recall import percentile, questions, timed
 from write import experiences
 
-HARDWON = [sys.executable, "-m", "hardwon.serve.cli"]
+HARDWON = [sys.executable, "-m", "hardwon.surfaces.cli.main"]
 LATE_MAX_MS = 1_000.0
 GROWTH_MAX = 1.10
 OUTCOME = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}

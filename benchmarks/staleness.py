@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hardwon import Experience, Memory, Metadata
-from hardwon.outside import checkout as looking
+from hardwon.outside import git as looking
 from write import CAUSES, COMPONENTS, ERRORS
 
 RECALL_RATIO_MAX = 1.3

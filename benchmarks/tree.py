@@ -25,9 +25,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hardwon.datasets import generate
-from hardwon.doors.btb import MemoryEngine
-from hardwon.model import ROUTES
+from hardwon.records.kinds import ROUTES
+from hardwon.tree.datasets import generate
+from hardwon.tree.engine import MemoryEngine
 from write import timed
 
 BULK_RATIO_MAX = 1.0

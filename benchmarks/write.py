@@ -22,10 +22,10 @@ from pathlib import Path
 import apsw
 
 from hardwon import Experience, Memory, Metadata
-from hardwon.recall.terms import TERM_PUNCTUATION
-from hardwon.store.contract import Row
-from hardwon.store.migrations import MIGRATIONS
 from hardwon.store.rows import row_of
+from hardwon.store.sqlite.migrations import MIGRATIONS
+from hardwon.store.types import Row
+from hardwon.text.terms import TERM_PUNCTUATION
 
 BULK_RATIO_MAX = 3.0
 SINGLE_RATIO_MAX = 1.5

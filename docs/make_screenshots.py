@@ -19,9 +19,9 @@ HERE: Final = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
 from browsing import DESKTOP, PHONE, browser, visitor  # noqa: E402
-from hardwon.datasets.demo import fill  # noqa: E402
-from hardwon.govern.access import Caller  # noqa: E402
-from hardwon.serve.web import look  # noqa: E402
+from hardwon.surfaces.web import look  # noqa: E402
+from hardwon.tree.datasets.demo import fill  # noqa: E402
+from hardwon.trust.access import Caller  # noqa: E402
 from serving import PROJECT, served  # noqa: E402
 
 NOW: Final = datetime(2026, 3, 20, 16, tzinfo=UTC)
@@ -55,7 +55,7 @@ def main() -> None:
     ago = look.ago
     with ExitStack() as open_:
         open_.enter_context(patch("hardwon.memory.core.now", lambda: NOW))
-        open_.enter_context(patch("hardwon.serve.web.pages.datetime", _Stopped))
+        open_.enter_context(patch("hardwon.surfaces.web.pages.datetime", _Stopped))
         open_.enter_context(patch.object(look, "ago", lambda at, now=NOW: ago(at, now)))
         folder = Path(open_.enter_context(tempfile.TemporaryDirectory()))
         started = open_.enter_context(browser())

@@ -8,7 +8,7 @@ if command -v hardwon >/dev/null 2>&1; then
 fi
 # -P: what lies in the current folder is not taken for a module.
 if python3 -P -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("hardwon") is None)' 2>/dev/null; then
-    exec python3 -P -m hardwon.serve.cli fix-history "$@"
+    exec python3 -P -m hardwon.surfaces.cli.main fix-history "$@"
 fi
 echo "memory.sh: there is no hardwon on the PATH, and no python3 that has it: pip install hardwon" >&2
 exit 127

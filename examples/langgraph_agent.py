@@ -13,7 +13,7 @@ from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
 from hardwon import Memory
-from hardwon.doors.langgraph import HardwonStore, with_memory
+from hardwon.adapters.langgraph import HardwonStore, with_memory
 
 
 class State(TypedDict):

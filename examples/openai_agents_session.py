@@ -17,7 +17,7 @@ from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabl
 from openai import AsyncOpenAI
 
 from hardwon import Memory
-from hardwon.doors.openai_agents import HardwonSession, TrajectoryHooks, memory_tools
+from hardwon.adapters.openai_agents import HardwonSession, TrajectoryHooks, memory_tools
 
 
 def answer(messages: list[dict[str, Any]]) -> dict[str, Any]:

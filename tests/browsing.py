@@ -16,8 +16,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from hardwon import Memory
-from hardwon.fields import Model
-from hardwon.model import Adopted, AnyRecord, Decision, Episode, Experience, Fact, Fix, Trajectory
+from hardwon.records.fields import Model
+from hardwon.records.kinds import Adopted, AnyRecord, Decision, Episode, Experience, Fact, Fix, Trajectory
 
 CHROMIUMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 INSTALL: Final = "apt-get install -y chromium"

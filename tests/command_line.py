@@ -19,8 +19,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from hardwon.serve import cli as _cli  # noqa: F401  # it declares its commands
-from hardwon.serve.cli_base import app
+from hardwon.surfaces.cli import main as _cli  # noqa: F401  # it declares its commands
+from hardwon.surfaces.cli.base import app
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "cli.md").read_text()
@@ -63,7 +63,7 @@ def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def hardwon_does(*arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "hardwon.serve.cli", *arguments],
+        [sys.executable, "-m", "hardwon.surfaces.cli.main", *arguments],
         input=stdin,
         env={**os.environ, **environment},
         capture_output=True,
@@ -113,7 +113,7 @@ def on_a_terminal(*arguments: str, answer: str | None = None, code: int = 0, **e
     reader = threading.Thread(target=read)
     reader.start()
     done = subprocess.run(
-        [sys.executable, "-m", "hardwon.serve.cli", *arguments],
+        [sys.executable, "-m", "hardwon.surfaces.cli.main", *arguments],
         stdin=subprocess.DEVNULL if answer is None else theirs,
         stdout=theirs,
         stderr=theirs,

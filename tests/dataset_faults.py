@@ -8,7 +8,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
-from hardwon.model import ROUTES
+from hardwon.records.kinds import ROUTES
 
 Memory = dict[str, Any]
 FREE_TOOLS = {"success": ["unknown", "browser", "Code_Interpreter"], "failure": ["conversation", "browser", "WEB_SEARCH"]}

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 import postgres_server
 from hardwon import Memory
-from hardwon.locations import is_url
-from hardwon.store.contract import Finding
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link
+from hardwon.outside.locations import is_url
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.schema import PROJECT_TABLES
+from hardwon.store.types import Finding
 
 Places = Callable[[str], str]
 """The fixture `place`: where memories can be, by names."""

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from hardwon import Episode, Experience, Fix, Issue, Memory, Metadata, MistakeCard, Source, Step, Trajectory
-from hardwon.fields import new_id
-from hardwon.model import Adopted, AnyRecord, Moment, Validation
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import Adopted, AnyRecord, Moment, Validation
 from strategies import at, claimable
 
 TASKS = ["triage", "deploy"]

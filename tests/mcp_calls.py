@@ -19,9 +19,9 @@ from mcp_types import CallToolResult, Implementation
 
 import hardwon
 from hardwon import Memory
-from hardwon.serve.arguments import EXAMPLE_ID, Arguments
-from hardwon.serve.mcp_tools import TOOLS
-from hardwon.serve.mcp_views import PROMPTS, RESOURCES, address_of
+from hardwon.surfaces.arguments import EXAMPLE_ID, Arguments
+from hardwon.surfaces.mcp.tools import TOOLS
+from hardwon.surfaces.mcp.views import PROMPTS, RESOURCES, address_of
 
 SOURCE = str(Path(hardwon.__file__).parent.parent)
 MODES = ("legacy", "auto")
@@ -61,7 +61,7 @@ def parameters(
     named = ["--project", project] if project else []
     return StdioServerParameters(
         command=sys.executable,
-        args=["-W", "error", "-m", "hardwon.serve.cli", "--memory", str(memory), *named, "mcp", *options],
+        args=["-W", "error", "-m", "hardwon.surfaces.cli.main", "--memory", str(memory), *named, "mcp", *options],
         env={"PYTHONPATH": SOURCE, "HOME": os.environ["HOME"], "XDG_DATA_HOME": os.environ["XDG_DATA_HOME"]},
         cwd=folder,
     )

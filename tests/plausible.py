@@ -14,7 +14,7 @@ from itertools import accumulate
 from uuid import UUID
 
 from hardwon import Episode, Experience, Fact, Fix, Issue, Metadata, MistakeCard, Source, Step, Trajectory
-from hardwon.model import AnyRecord, Moment, RelatedFile, Validation
+from hardwon.records.kinds import AnyRecord, Moment, RelatedFile, Validation
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 AUTHORS = ("claude-1", "claude-2", "codex", "ci", "anna", "ben")

@@ -19,11 +19,11 @@ import httpx
 from fastapi import FastAPI
 
 from hardwon import Memory
-from hardwon.govern.access import Caller, Scope
-from hardwon.serve import rest_server
-from hardwon.serve.gate import Gate
-from hardwon.serve.rest import build_app
-from hardwon.serve.rest_settings import Settings
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.rest import server as rest_server
+from hardwon.surfaces.rest.app import build_app
+from hardwon.surfaces.rest.guard import Settings
+from hardwon.trust.access import Caller, Scope
 
 PROJECT = "default"
 _PATIENCE_S = 20.0
@@ -95,7 +95,7 @@ class Process:
     """`hardwon serve` itself."""
 
     def __init__(self, memory: Path | str, *options: str) -> None:
-        command = [sys.executable, "-m", "hardwon.serve.cli", "--memory", str(memory), "--project", PROJECT]
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", str(memory), "--project", PROJECT]
         self._running = subprocess.Popen(
             [*command, "serve", "--port", "0", "--json", *options],
             stdout=subprocess.PIPE,

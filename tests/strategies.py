@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from hardwon import Episode, Experience, Fact, Fix, Issue, Metadata, MistakeCard, Source, Step, Trajectory
-from hardwon.fields import from_us
-from hardwon.govern.trust import MAY_CLAIM_VERIFIED
-from hardwon.model import ROUTES, STATUSES, VERIFIERS, Adopted, AnyRecord, Entities, Moment, RelatedFile, Validation
+from hardwon.records.fields import from_us
+from hardwon.records.kinds import ROUTES, STATUSES, VERIFIERS, Adopted, AnyRecord, Entities, Moment, RelatedFile, Validation
+from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=80)
 prose = texts.filter(lambda text: bool(text.strip()))

@@ -20,11 +20,11 @@ import pytest
 
 from clocks import START, Clock
 from hardwon import Memory, limits
-from hardwon.doors.fix_input import CutWarning, FixHistoryWarning
-from hardwon.doors.fixes import AIMemory
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
-from hardwon.model import Fix
-from hardwon.recall.tokens import count_tokens
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.fixes.input import CutWarning, FixHistoryWarning
+from hardwon.records.kinds import Fix
+from hardwon.text.tokens import count_tokens
 from processes import Child, Tell
 
 ROOT = Path(__file__).parent.parent
@@ -574,7 +574,7 @@ def test_a_package_of_your_own_keeps_its_modules(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert (done.stdout, done.stderr) == ("hardwon.doors.fixes\n", "")
+    assert (done.stdout, done.stderr) == ("hardwon.fixes.ai_memory\n", "")
 
 
 def test_the_clock_is_the_callers(tmp_path: Path, clock: Clock) -> None:

@@ -9,10 +9,10 @@ import pytest
 from fastapi.routing import APIRoute
 from starlette.routing import Route
 
-from hardwon.govern.access import SCOPES, Scope, includes
-from hardwon.serve.arguments import EXAMPLE_ID
-from hardwon.serve.operations import OPERATIONS, Operation
-from hardwon.serve.rest_openapi import document, path_of
+from hardwon.surfaces.arguments import EXAMPLE_ID
+from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.rest.openapi import document, path_of
+from hardwon.trust.access import SCOPES, Scope, includes
 from serving import PROJECT, Served, served
 from test_rest import NDJSON, example_of
 

@@ -19,11 +19,11 @@ from playwright.sync_api import Browser, Page, expect
 from browsing import DESKTOP, HOSTILE, PHONE, Visitor, browser, fill_with_hostile_records, visitor
 from command_line import at_once
 from hardwon import Memory, limits
-from hardwon.datasets.demo import fill
-from hardwon.govern.access import Scope
-from hardwon.model import AnyRecord
-from hardwon.serve.web.review_page import TABS
-from hardwon.serve.web.site import PLACES
+from hardwon.records.kinds import AnyRecord
+from hardwon.surfaces.web.review_page import TABS
+from hardwon.surfaces.web.site import PLACES
+from hardwon.tree.datasets.demo import fill
+from hardwon.trust.access import Scope
 from serving import PROJECT, Served, served
 
 HOSTILE_PROJECT = "hostile"

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from clocks import Clock
 from hardwon import Memory
-from hardwon.doors.btb import IntakeWarning, MemoryEngine
 from hardwon.errors import HardwonError, InvalidInputError
+from hardwon.tree.engine import IntakeWarning, MemoryEngine
 
 ROOT = Path(__file__).parent.parent
 NAME = re.compile(r"\d{8}_\d{6}_[a-z0-9_-]{1,50}_[0-9a-f]{12}\.json")

@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from checkouts import new_repository
 from command_line import answered, at_once
 from hardwon import Memory, limits
+from hardwon.capture import agent_settings as claude_code
+from hardwon.capture.agent_settings import EVENTS, Scope
+from hardwon.capture.agents import Manner, answer, read_event
 from hardwon.errors import PlaceError
-from hardwon.learn.shell_lines import after_leading_cd, exit_code_tells, only_looks, parts_of
-from hardwon.model import Trajectory
-from hardwon.outside import claude_code
-from hardwon.outside.claude_code import EVENTS, Scope
-from hardwon.serve.claude_code import Manner, answer, read_event
-from hardwon.serve.cli_base import Chosen
+from hardwon.records.kinds import Trajectory
+from hardwon.surfaces.cli.base import Chosen
+from hardwon.text.shell import after_leading_cd, exit_code_tells, only_looks, parts_of
 
 COMPILER = "error[E0425]: cannot find value `total` in this scope"
 SESSION = "7d0c2f0e-53a4-4a6c-9c3e-0c7b6b3f1a11"
@@ -92,7 +92,7 @@ def said_to(told: dict[str, Any] | bytes, *options: str) -> subprocess.Completed
     """As Claude Code runs it."""
     data = told if isinstance(told, bytes) else json.dumps(told).encode()
     done = subprocess.run(
-        [sys.executable, "-m", "hardwon.serve.cli", "hooks", "run", "claude-code", *options],
+        [sys.executable, "-m", "hardwon.surfaces.cli.main", "hooks", "run", "claude-code", *options],
         input=data,
         capture_output=True,
         check=False,
@@ -153,7 +153,7 @@ def test_a_command_that_failed_is_recorded_and_warned_of_until_it_works(project:
 
 
 def test_what_hardwon_run_recorded_is_the_same_command(project: Path, memory: Callable[[], Memory]) -> None:
-    run = [sys.executable, "-m", "hardwon.serve.cli", "run", "--", "sh", "-c", "exit 3"]
+    run = [sys.executable, "-m", "hardwon.surfaces.cli.main", "run", "--", "sh", "-c", "exit 3"]
     assert subprocess.run(run, check=False, cwd=project / "src").returncode == 3
     assert kept(memory)[0].steps[0].action == "cd src && sh -c 'exit 3'"
     assert "failed here before" in at_once_to(before(project / "src", "sh -c 'exit 3'"))["additionalContext"]
@@ -670,7 +670,9 @@ def test_a_program_inside_the_project_is_named_by_its_place_in_there(project: Pa
     assert all(each.found for each in claude_code.status(file, project))
     (scripts / "hardwon").unlink()
     assert not any(each.found for each in claude_code.status(file, project))
-    assert claude_code.command_for(Scope.USER, project).startswith(f"{scripts / 'python'} -P -m hardwon.serve.cli hooks run")
+    assert claude_code.command_for(Scope.USER, project).startswith(
+        f"{scripts / 'python'} -P -m hardwon.surfaces.cli.main hooks run"
+    )
 
 
 def test_a_dry_run_prints_and_changes_nothing(project: Path) -> None:
@@ -707,7 +709,7 @@ def test_the_installed_command_as_a_shell_runs_it(
     programs = tmp_path / "bin"
     programs.mkdir()
     ours = programs / "hardwon"
-    ours.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.serve.cli "$@"\n')
+    ours.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n')
     ours.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
     assert "cannot be found" not in hooks("install", "claude-code")

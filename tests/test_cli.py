@@ -32,8 +32,8 @@ from command_line import (
     section_of,
 )
 from hardwon import Memory
-from hardwon.doors.fixes import AIMemory
-from hardwon.serve.terminal import size_text
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.surfaces.cli.output import size_text
 
 FIRST = ("remember", "sync", "generate", "backup")
 """Their examples make what those of the others read."""
@@ -107,7 +107,7 @@ def test_wrong_usage_is_told_apart() -> None:
 def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
     hardwon_does("remember", "x", *FAILURE)
     for arguments, lines in ((["stats", "--json"], 0), (["generate", "2000"], 1)):
-        command = [sys.executable, "-m", "hardwon.serve.cli", *arguments]
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout
             assert process.stderr
@@ -120,7 +120,7 @@ def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
 def test_a_full_disk_is_told_in_one_line() -> None:
     hardwon_does("remember", "x", *FAILURE)
     with Path("/dev/full").open("wb") as full:
-        command = [sys.executable, "-m", "hardwon.serve.cli", "stats"]
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "stats"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (1, b"hardwon: cannot write the output: No space left on device\n")
 
@@ -128,7 +128,7 @@ def test_a_full_disk_is_told_in_one_line() -> None:
 @pytest.mark.parametrize("asked", [("--help",), ("tokens", "--help"), ("--show-completion", "bash")])
 def test_so_it_is_where_typer_writes(asked: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
-        command = [sys.executable, "-m", "hardwon.serve.cli", *asked]
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", *asked]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("hardwon: ")
@@ -136,7 +136,7 @@ def test_so_it_is_where_typer_writes(asked: tuple[str, ...]) -> None:
 
 
 def test_without_standard_output_the_work_is_done_all_the_same() -> None:
-    command = f"{shlex.quote(sys.executable)} -m hardwon.serve.cli remember x --outcome failure --tool unknown >&-"
+    command = f"{shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main remember x --outcome failure --tool unknown >&-"
     done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     assert answered("stats")["records"] == 1
@@ -145,14 +145,14 @@ def test_without_standard_output_the_work_is_done_all_the_same() -> None:
 @pytest.mark.parametrize(("asked", "code"), [("remember - --outcome failure --tool unknown", 1), ("mcp", 0), ("forget x", 0)])
 def test_without_standard_input_there_is_nothing_to_read(asked: str, code: int) -> None:
     hardwon_does("init")
-    command = f"{shlex.quote(sys.executable)} -m hardwon.serve.cli {asked} <&-"
+    command = f"{shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main {asked} <&-"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
 
 def test_an_interrupt_ends_it_with_130_and_no_traceback() -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "hardwon.serve.cli", "remember", "-", *FAILURE],
+        [sys.executable, "-m", "hardwon.surfaces.cli.main", "remember", "-", *FAILURE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -170,7 +170,7 @@ def test_an_interrupt_while_it_is_loaded_does_so_too() -> None:
         "import sys\n"
         "class Interrupt:\n"
         "    def find_spec(self, name, *_):\n"
-        "        if name == 'hardwon.serve.cli': raise KeyboardInterrupt\n"
+        "        if name == 'hardwon.surfaces.cli.main': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupt())\n"
         "from hardwon_cli import main\n"
         "main()"

@@ -18,7 +18,7 @@ import pytest
 
 from command_line import ROOT, answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
 from hardwon import Fix, Memory
-from hardwon.model import Issue, Metadata, Moment
+from hardwon.records.kinds import Issue, Metadata, Moment
 
 SCRIPT = ROOT / "examples" / "backup.sh"
 
@@ -398,7 +398,7 @@ def test_wrong_usage(command: str) -> None:
 
 def test_a_reader_that_leaves_ends_it_quietly() -> None:
     fill()
-    command = [sys.executable, "-m", "hardwon.serve.cli", "doctor"]
+    command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "doctor"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stderr
@@ -415,7 +415,7 @@ def _on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     command = folder / "hardwon"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.serve.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n')
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 

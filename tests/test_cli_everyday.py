@@ -15,8 +15,8 @@ import pytest
 from command_line import BUILT, answered, at_once, hardwon_does, keys_of, on_a_terminal, refused
 from hardwon import Episode, Fact, Fix, Memory, Trajectory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.serve.terminal import Look, shown
-from hardwon.serve.terminal_tables import table_lines, value_lines
+from hardwon.surfaces.cli.output import Look, shown
+from hardwon.surfaces.cli.views import table_lines, value_lines
 
 ISSUE = {"model": "m", "issue_type": "TIMEOUT", "description": "no answer in 30 s"}
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
 from hardwon import Fix, Memory
 from hardwon.errors import InvalidInputError
-from hardwon.model import Issue, Metadata, Moment
-from hardwon.serve import terminal_fixes
-from hardwon.serve.terminal import Look, cells_of, shown
+from hardwon.records.kinds import Issue, Metadata, Moment
+from hardwon.surfaces.cli import views as terminal_fixes
+from hardwon.surfaces.cli.output import Look, cells_of, shown
 
 HOSTILE = "no answer \x1b[2J\u202e after\n30 s"
 
@@ -256,7 +256,7 @@ def test_a_reader_that_leaves_ends_it_quietly() -> None:
         memory.add_many(
             Fix(issue=Issue(model="m", description="x" * 200), fix_success=True, verification_success=True) for _ in range(900)
         )
-    command = [sys.executable, "-m", "hardwon.serve.cli", "recent", "--limit", "1000", "--json"]
+    command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "recent", "--limit", "1000", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stderr

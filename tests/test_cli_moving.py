@@ -19,9 +19,9 @@ import pytest
 import legacy_fixes as legacy
 from command_line import answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
 from hardwon import Fact, Memory
-from hardwon.doors.adoption import StoreKind, kind_of
-from hardwon.doors.episodes import load_agent_memory, record_episode, save_agent_memory
 from hardwon.errors import HardwonError, InvalidInputError
+from hardwon.surfaces.adopt import StoreKind, kind_of
+from hardwon.training.functions import load_agent_memory, record_episode, save_agent_memory
 
 TREE_FILE = {
     "timestamp": "2026-01-05T10:00:00+00:00",
@@ -354,7 +354,7 @@ def test_a_kind_that_is_wrong_is_told() -> None:
     assert at_once("adopt", "old_brain", "--kind", "brain").exit_code == 2
     assert "old_brain" in refused("adopt", "old_brain", "--kind", "training-memory")
     with Memory("brain") as memory, pytest.raises(InvalidInputError, match="one of tree, training-memory"):
-        from hardwon.doors.adoption import adopt
+        from hardwon.surfaces.adopt import adopt
 
         adopt("old_brain", memory, kind="brain")
 
@@ -508,7 +508,7 @@ def test_the_script_completes_in_a_real_shell() -> None:
     script = hardwon_does("--show-completion", "bash").stdout
     Path("bin").mkdir()
     command = Path("bin/hardwon")
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hardwon.serve.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hardwon.surfaces.cli.main "$@"\n')
     command.chmod(0o755)
     asked = 'COMP_WORDS=(hardwon st); COMP_CWORD=1; _hardwon_completion hardwon st; printf "%s\\n" "${COMPREPLY[@]}"'
     done = subprocess.run(
@@ -523,12 +523,12 @@ def test_the_script_completes_in_a_real_shell() -> None:
 
 COMPLETING = """
 import sys
-from hardwon.serve import cli
+from hardwon.surfaces.cli import main as cli
 sys.argv = ["hardwon"]
 try:
     cli.main()
 finally:
-    print("modules:", *sorted(name for name in sys.modules if name.startswith("hardwon.serve.cli_")))
+    print("modules:", *sorted(name for name in sys.modules if name.startswith("hardwon.surfaces.cli.")))
 """
 
 
@@ -543,15 +543,15 @@ def completed(words: str) -> tuple[list[str], set[str]]:
         check=False,
     )
     offered, _, modules = done.stdout.partition("modules: ")
-    return offered.split(), {name.removeprefix("hardwon.serve.") for name in modules.split()}
+    return offered.split(), {name.removeprefix("hardwon.surfaces.cli.") for name in modules.split()}
 
 
 def test_completing_a_command_loads_no_more_than_it_needs() -> None:
     offered, modules = completed("hardwon sta")
     assert sorted(offered) == ["stale", "stats"]
-    assert modules == {"cli_base", "cli_governance", "cli_input"}
+    assert modules == {"base", "governance", "input", "main"}
     offered, modules = completed("hardwon hotspots --sh")
-    assert (offered, modules) == (["--share"], {"cli_base", "cli_input"})
+    assert (offered, modules) == (["--share"], {"base", "input", "main"})
     offered, _ = completed("hardwon adopt x --kind fix")
     assert offered == ["fix-history"]
     offered, _ = completed("hardwon hooks in")

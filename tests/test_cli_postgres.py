@@ -12,9 +12,10 @@ import pytest
 
 import postgres_server
 from command_line import answered, at_once, hardwon_does, refused
-from hardwon import Memory, databases
+from hardwon import Memory
 from hardwon.errors import ForbiddenError, InvalidInputError, PlaceError
-from hardwon.store.postgres.setup import Grant
+from hardwon.memory import databases
+from hardwon.store.postgres.projects import Grant
 
 SECRET = "hunter2-and-more"
 NOBODY = ("", "\0", "x" * 64, "ä" * 32)
@@ -240,7 +241,7 @@ def test_a_user_with_a_name_that_has_to_be_quoted(server: postgres_server.Server
 
 
 def test_without_the_driver_the_command_to_install_it_is_told(boss: str) -> None:
-    hidden = "import sys; sys.modules['psycopg'] = None; from hardwon.serve.cli import main; main()"
+    hidden = "import sys; sys.modules['psycopg'] = None; from hardwon.surfaces.cli.main import main; main()"
     for arguments in (("postgres", "init", boss), ("--memory", boss, "stats")):
         done = subprocess.run([sys.executable, "-c", hidden, *arguments], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (1, "")
@@ -263,7 +264,7 @@ def test_the_views_of_fix_history_show_a_reader_its_project(server: postgres_ser
             memory.record_fix(issue, True, True, fix_commands=["raise it"])
     databases.grant(boss, "ben", "viewed", "reader")
     views = {
-        "SELECT model_name, fix_success FROM hardwon.fix_history": [("viewed", True)],
+        "SELECT model_name, fix_success FROM hardwon.fixes.history": [("viewed", True)],
         "SELECT success_count, failure_count FROM hardwon.issue_patterns": [(1, 0)],
         "SELECT model_name, total_tests FROM hardwon.model_characteristics": [("viewed", 1)],
     }

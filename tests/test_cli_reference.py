@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from command_line import BUILT, COMMANDS, EXAMPLES, PAGE, section_of
-from hardwon.serve.cli_base import GROUPS, app
+from hardwon.surfaces.cli.base import GROUPS, app
 
 ROOT_COMMAND: Any = typer.main.get_command(app)
 PRINTS_JSON = [name for name, command in BUILT.items() if any("--json" in param.opts for param in command.params)]

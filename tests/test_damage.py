@@ -14,16 +14,9 @@ import pytest
 
 from faults import Disk, Fault, Process
 from hardwon import HardwonError, Memory
-from hardwon.errors import (
-    DamagedError,
-    ForeignFileError,
-    FullError,
-    NewerFileError,
-    PlaceError,
-    StorageError,
-)
-from hardwon.store.files import file_system_of, refuse_network_file_system
-from hardwon.store.migrations import SCHEMA_VERSION
+from hardwon.errors import DamagedError, ForeignFileError, FullError, NewerFileError, PlaceError, StorageError
+from hardwon.outside.files import file_system_of, refuse_network_file_system
+from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from processes import Child, Tell
 
 
@@ -249,7 +242,7 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert file_system_of(Path("/mnt/größe\\x/brain"), mounts) == "nfs4"
     assert file_system_of(Path("/x"), "") == ""
     refuse_network_file_system(tmp_path)
-    monkeypatch.setattr("hardwon.store.files.file_system_of", lambda *_: "nfs4")
+    monkeypatch.setattr("hardwon.outside.files.file_system_of", lambda *_: "nfs4")
     with pytest.raises(PlaceError, match=r"network file system \(nfs4\).* local disk, or use PostgreSQL"):
         Memory(tmp_path / "brain")
     assert not (tmp_path / "brain" / "memory.db").exists()

@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 
 from dataset_faults import KINDS, Planted, plant
 from hardwon import Memory, limits
-from hardwon.datasets import SIZES, DatasetLoaded, Report, generate, load_dataset, validate
-from hardwon.datasets.plan import PAIRS_FROM, VALUES_FROM, plan
-from hardwon.datasets.reading import read
-from hardwon.datasets.realism import fingerprint, too_little
-from hardwon.datasets.shares import ERROR_RANGES, OUTCOME_RANGES, TASK_RANGES, TOOL_RANGES, is_within, split
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
-from hardwon.model import ROUTES, Experience
+from hardwon.records.kinds import ROUTES, Experience
+from hardwon.tree.datasets import SIZES, DatasetLoaded, Report, generate, load_dataset, validate
+from hardwon.tree.datasets.generate import PAIRS_FROM, VALUES_FROM, plan
+from hardwon.tree.datasets.read import read
+from hardwon.tree.datasets.realism import fingerprint, too_little
+from hardwon.tree.datasets.shares import ERROR_RANGES, OUTCOME_RANGES, TASK_RANGES, TOOL_RANGES, is_within, split
 
 ROOT = Path(__file__).parent.parent
 SUMMARY = re.compile(r"[a-z0-9_]{1,50}")
@@ -224,7 +224,7 @@ def test_summaries_are_made_of_the_content() -> None:
 
 
 def test_the_same_seed_gives_the_same_whatever_python_hashes() -> None:
-    code = "import json, hardwon.datasets as d; print(json.dumps(d.generate(500, 7, sessions=True)))"
+    code = "import json, hardwon.tree.datasets as d; print(json.dumps(d.generate(500, 7, sessions=True)))"
     outputs = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import pytest
 
 from hardwon import Memory, limits
+from hardwon.capture.tests import RanTest
 from hardwon.errors import InterruptedWriteError, InvalidInputError
-from hardwon.feedback import RanTest
-from hardwon.model import Fact
-from hardwon.store.contract import Writer
-from hardwon.store.sqlite import SqliteStore
+from hardwon.records.kinds import Fact
+from hardwon.store.sqlite.engine import SqliteStore
+from hardwon.store.types import Writer
 
 
 class CutOff(SqliteStore):
@@ -36,7 +36,7 @@ class CutOff(SqliteStore):
 
 @pytest.fixture
 def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
-    monkeypatch.setattr("hardwon.store.opening.SqliteStore", CutOff)
+    monkeypatch.setattr("hardwon.store.places.SqliteStore", CutOff)
     monkeypatch.setattr(CutOff, "cuts", 0)
     monkeypatch.setattr(CutOff, "begun", 0)
     with Memory(tmp_path / "brain", consolidate_every=0) as opened:

@@ -19,15 +19,15 @@ from pydantic_core import to_json
 import postgres_server
 from engines import memories
 from hardwon import Experience, Memory, Metadata
-from hardwon.fields import to_us
-from hardwon.learn.lessons import DAY_US, KIND_OF_SCOPE
-from hardwon.model import STATUSES, AnyRecord, Moment
-from hardwon.recall.filters import Filters
-from hardwon.recall.terms import query_terms
-from hardwon.store.contract import Store
-from hardwon.store.postgres.words import POSTGRES
-from hardwon.store.postgres.writer import as_text
-from hardwon.store.sqlite_sql import SQLITE
+from hardwon.learn.tallies import DAY_US, KIND_OF_SCOPE
+from hardwon.records.fields import to_us
+from hardwon.records.kinds import STATUSES, AnyRecord, Moment
+from hardwon.search.terms import Filters
+from hardwon.store.postgres.engine import as_text
+from hardwon.store.postgres.search import POSTGRES
+from hardwon.store.sqlite.session import SQLITE
+from hardwon.store.types import Store
+from hardwon.text.terms import query_terms
 from logs import records as recurring
 from strategies import at, json_values, kept_records
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import plausible
 from engines import ENGINES, a_location
 from hardwon import Memory
-from hardwon.learn.signatures import generate_issue_signature
-from hardwon.recall import bm25
-from hardwon.recall.terms import TERM_PUNCTUATION
+from hardwon.learn.tallies import generate_issue_signature
+from hardwon.search import rank as bm25
+from hardwon.text.terms import TERM_PUNCTUATION
 
 RECORDS = 10_000
 QUESTIONS = 200

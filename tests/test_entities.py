@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardwon import limits
-from hardwon.learn.entities import Named, added, find, read_part
-from hardwon.model import Entities
+from hardwon.records.kinds import Entities
+from hardwon.text.entities import Named, added, find, read_part
 from strategies import texts
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from clocks import START, Clock
 from hardwon import Episode, Memory, limits
-from hardwon.doors import episodes as episode_door
-from hardwon.doors.episode_adoption import adopt, export_agent_memory
 from hardwon.errors import ConflictError, InvalidInputError, PlaceError
-from hardwon.model import Adopted
+from hardwon.records.kinds import Adopted
+from hardwon.training import functions as episode_door
+from hardwon.training.adopt import adopt, export_agent_memory
 
 Dict = dict[str, Any]
 

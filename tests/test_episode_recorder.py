@@ -10,7 +10,7 @@ import pytest
 from clocks import Clock
 from hardwon import Memory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.model import Episode
+from hardwon.records.kinds import Episode
 
 
 def words(text: str) -> int:

@@ -17,11 +17,11 @@ from clocks import Clock
 from engines import ENGINES, Places, wrong_with
 from hardwon import Fact, Memory, limits
 from hardwon.errors import InvalidInputError, LlmError
-from hardwon.learn.lessons import keys_of
-from hardwon.learn.repeats import fact_key, repeats, said
-from hardwon.learn.restating import sentence_from
-from hardwon.model import Entities, Metadata, RelatedFile, parse_record
+from hardwon.learn.prompts import sentence_from
+from hardwon.learn.tallies import keys_of
 from hardwon.outside.llm import ChatModel
+from hardwon.records.kinds import Entities, Metadata, RelatedFile, parse_record
+from hardwon.text.sentences import fact_key, repeats, said
 from llm_server import FakeLlm
 from processes import Child
 from strategies import facts, prose, texts

@@ -16,12 +16,8 @@ from hypothesis import strategies as st
 
 from failures_corpus import ALIKE, FAILED, FINE
 from hardwon import limits
-from hardwon.learn.failure_reports import REPORTS
-from hardwon.learn.failures import (
-    error_core,
-    failure_hash,
-    shows_error,
-)
+from hardwon.text.failure_reports import REPORTS
+from hardwon.text.failures import error_core, failure_hash, shows_error
 
 REPORTED = [(name, report) for name, group in ALIKE.items() for report in group]
 

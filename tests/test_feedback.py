@@ -10,12 +10,11 @@ import pytest
 
 from clocks import Clock
 from hardwon import Fact, Memory, limits
+from hardwon.capture.tests import RanTest, TestFeedback, is_attempt_between, name_of_test, names_test, result_of
 from hardwon.errors import InvalidInputError
-from hardwon.feedback import RanTest, TestFeedback
-from hardwon.govern.feedback import is_attempt_between, name_of_test, names_test, result_of
-from hardwon.learn.failures import failure_hash
 from hardwon.limits import TEST_FAILURES_MAX, TEST_NAME_CHARS_MAX, VERIFIED_PER_TEST_MAX
-from hardwon.model import Record
+from hardwon.records.kinds import Record
+from hardwon.text.failures import failure_hash
 
 TEST = "tests/test_login.py::test_session_expires"
 REPORT = "def test_session_expires():\n>   assert login() is None\nE   KeyError: 'session'\n\ntests/test_login.py:3: KeyError"

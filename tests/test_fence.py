@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardwon import limits
+from hardwon.brief.fence import NOT_INSTRUCTIONS, fenced
 from hardwon.errors import InvalidInputError
-from hardwon.recall.fence import CODE_INDENT, CUT, EARLIER_CONTEXT, NOT_INSTRUCTIONS, _fences, clean_code, clean_line, fenced
+from hardwon.text.clean import CODE_INDENT, CUT, EARLIER_CONTEXT, _fences, clean_code, clean_line
 
 MARK = "3f9c0a1b2c3d4e5f"
 OTHER = "00ff00ff00ff00ff"

@@ -23,22 +23,14 @@ import legacy_fixes as legacy
 from clocks import Clock
 from conftest import TORTURE
 from hardwon import Fix, Memory, limits
-from hardwon.doors import fix_adoption
-from hardwon.doors.fix_adoption import FixAdoption, adopt_fix_history, adopt_in_place, adopt_knowledge_base
-from hardwon.doors.fixes import AIMemory
-from hardwon.errors import (
-    BusyError,
-    DamagedError,
-    ForeignFileError,
-    HardwonError,
-    InvalidInputError,
-    PlaceError,
-    StorageError,
-)
-from hardwon.learn.adopted import FIX_HISTORY
-from hardwon.learn.signatures import fix_history_signature
-from hardwon.model import Adopted, Issue
-from hardwon.store import legacy_fixes
+from hardwon.errors import BusyError, DamagedError, ForeignFileError, HardwonError, InvalidInputError, PlaceError, StorageError
+from hardwon.fixes import adopt as fix_adoption
+from hardwon.fixes import legacy as legacy_fixes
+from hardwon.fixes.adopt import FixAdoption, adopt_fix_history, adopt_in_place, adopt_knowledge_base
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.learn.support import FIX_HISTORY
+from hardwon.learn.tallies import fix_history_signature
+from hardwon.records.kinds import Adopted, Issue
 from processes import Child, Tell
 
 KILLS = 200 if TORTURE else 12

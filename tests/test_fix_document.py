@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from hardwon import Memory
-from hardwon.doors.fixes import AIMemory
+from hardwon.fixes.ai_memory import AIMemory
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = os.environ.get("HARDWON_SEEDS")

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardwon import limits
-from hardwon.doors.fix_input import Attempt, as_text, fix_from, issue_from
 from hardwon.errors import InvalidInputError
-from hardwon.learn.lessons import recorded_signature
+from hardwon.fixes.input import Attempt, as_text, fix_from, issue_from
+from hardwon.learn.tallies import recorded_signature
 from hardwon.memory import Memory
-from hardwon.model import Fix
+from hardwon.records.kinds import Fix
 
 MACHINE = {"os": "Linux", "ram_gb": 16}
 ISSUE = {"model": "qwen2.5:7b", "issue_type": "TIMEOUT", "description": "No answer after 30 seconds"}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from clocks import START, Clock
 from hardwon import Fix, Memory, limits
 from hardwon.errors import InvalidInputError
-from hardwon.learn.fix_reports import FixDay, days_between, issue_trends
+from hardwon.fixes.reports import FixDay, days_between, issue_trends
 from logs import fixes
 from strategies import at
 

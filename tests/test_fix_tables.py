@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from hardwon import Fix, Issue, Memory
 from hardwon.errors import PlaceError
 from hardwon.learn.fix_rows import FixRow
-from hardwon.learn.signatures import fix_history_signature
-from hardwon.model import Cleaned
+from hardwon.learn.tallies import fix_history_signature
+from hardwon.records.kinds import Cleaned
 from logs import fixes
 from strategies import at
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from clocks import Clock
 from hardwon import Fix, Memory
-from hardwon.recall.tokens import count_tokens
+from hardwon.text.tokens import count_tokens
 from logs import fixes as repeating_fixes
 from strategies import fixes as any_fixes
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import engines
 from engines import ENGINES, everything_in, go_past, holds_in_every_engine, wrong_with
 from hardwon import Memory
-from hardwon.learn.lessons import KIND_OF_SCOPE, LEVELS, lessons_of
-from hardwon.model import AnyRecord
+from hardwon.learn.tallies import KIND_OF_SCOPE, LEVELS, lessons_of
+from hardwon.records.kinds import AnyRecord
 from logs import adopted, episodes, knowledge_of, logs
 from strategies import at
 from strategies import kept_records as any_records

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.recall.globs import Glob
+from hardwon.text.globs import Glob
 
 NAMES = ["a", "b", "ab", "A", ".a", ".b.json", "a.json", "b.json", "k=a", "k=b", "a-b", "[a]", "a*", "]", "é", "a\nb"]
 PARTS = [

@@ -18,8 +18,8 @@ import pytest
 
 from hardwon import Episode, Experience, Fact, Memory, Metadata, Step, Trajectory, json_schema
 from hardwon.errors import BusyError, ConflictError, HardwonError, InvalidInputError, PlaceError, Problem
-from hardwon.fields import new_id
-from hardwon.store.jsonl import read
+from hardwon.memory.jsonl import read
+from hardwon.records.fields import new_id
 from strategies import at
 
 TOKEN = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"

@@ -14,12 +14,12 @@ import pytest
 
 from command_line import answered, at_once
 from hardwon import Memory
+from hardwon.capture import git_hooks
+from hardwon.capture.tests import RanTest
 from hardwon.errors import PlaceError
-from hardwon.feedback import RanTest
-from hardwon.learn.failures import failure_hash
-from hardwon.model import Record
-from hardwon.outside import git_hooks
 from hardwon.outside.git import Repository, last_commit
+from hardwon.records.kinds import Record
+from hardwon.text.failures import failure_hash
 from little_projects import RIGHT, SOURCE, WRONG, Project, git
 
 TEST = "tests/test_calc.py::test_addition"
@@ -386,9 +386,9 @@ def test_a_hook_gives_up_when_the_memory_is_not_to_be_had(project: Project) -> N
 def test_whatever_takes_too_long_is_cut_off(project: Project) -> None:
     code = (
         "import time, hardwon.limits as limits; limits.HOOK_S_MAX = 0.2\n"
-        "from hardwon.serve import cli_hooks, cli\n"
-        "cli_hooks.last_commit = lambda root: time.sleep(60)\n"
-        "cli.app(['hooks', 'run', 'post-commit'])"
+        "from hardwon.surfaces.cli import hooks, main\n"
+        "hooks.last_commit = lambda root: time.sleep(60)\n"
+        "main.app(['hooks', 'run', 'post-commit'])"
     )
     project.memory().close()
     started = time.monotonic()

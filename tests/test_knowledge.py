@@ -15,7 +15,7 @@ from engines import ENGINES, Places, go_past, wrong_with
 from hardwon import Episode, Memory, failure_hash, limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.learn.rules import Rule
-from hardwon.learn.signatures import fix_history_signature
+from hardwon.learn.tallies import fix_history_signature
 
 pytestmark = pytest.mark.engines(*ENGINES)
 

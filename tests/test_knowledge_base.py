@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from clocks import Clock
 from hardwon import limits
-from hardwon.doors.fix_adoption import KNOWLEDGE_BASE_NAME
-from hardwon.doors.fix_input import FixHistoryWarning
-from hardwon.doors.knowledge_base import KnowledgeBase, beyond, knowledge_of, learned_knowledge, merged, said
-from hardwon.doors.knowledge_keeping import AUTHOR, Keeper
 from hardwon.errors import InvalidInputError
-from hardwon.fix_history import CountedStrategy, Learned, PatternRow
+from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
+from hardwon.fixes.history import CountedStrategy, Learned, PatternRow
+from hardwon.fixes.input import FixHistoryWarning
+from hardwon.fixes.knowledge_base import KnowledgeBase, beyond, knowledge_of, learned_knowledge, merged, said
+from hardwon.fixes.knowledge_file import AUTHOR, Keeper
 from hardwon.memory import Memory
-from hardwon.model import Adopted, Metadata, Source
+from hardwon.records.kinds import Adopted, Metadata, Source
 
 LISTS = ("model_specific_tips", "successful_strategies", "failure_patterns")
 

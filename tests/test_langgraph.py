@@ -38,10 +38,10 @@ from langgraph.store.memory import InMemoryStore
 from clocks import Clock
 from engines import everything_in, wrong_with
 from hardwon import Experience, Memory, limits
-from hardwon.doors.langgraph import HardwonStore, with_memory
+from hardwon.adapters.langgraph import HardwonStore, with_memory
 from hardwon.errors import ForbiddenError, InvalidInputError
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link
 from hardwon.store.postgres.schema import WRITER
 
 BOTH = pytest.mark.engines("sqlite", "postgres")
@@ -593,7 +593,7 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
         "import hardwon\n"
         "assert not [name for name in sys.modules if name.startswith(('langgraph.', 'langchain'))"
         " and name != 'langgraph.store.base']\n"
-        "import hardwon.doors.langgraph"
+        "import hardwon.adapters.langgraph"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1

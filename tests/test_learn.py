@@ -12,17 +12,14 @@ from hypothesis import strategies as st
 
 from hardwon import Fix, Issue, Step, Trajectory, fix_history_signature, generate_issue_signature, step_credit
 from hardwon.errors import InvalidInputError
-from hardwon.learn import beta
-from hardwon.learn.canonical import canonical, key_of
-from hardwon.learn.confidence import FixCounts, fix_odds, tool_odds
-from hardwon.learn.consolidation import merged_items, near_duplicates
-from hardwon.learn.lessons import LEVELS, card_key, level_of_score, rule_key, strategy_key
-from hardwon.learn.rules import Thresholds, ranked_cards, rule_state
-from hardwon.learn.signatures import model_family
-from hardwon.learn.trajectories import Pair, action_key, errors_of, pairs_of
-from hardwon.learn.wording import say_the_same, words_of
-from hardwon.model import Decision, MistakeCard
-from hardwon.store.contract import Daily
+from hardwon.learn import odds as beta
+from hardwon.learn.actions import Pair, action_key, errors_of, pairs_of
+from hardwon.learn.odds import FixCounts, fix_odds, tool_odds
+from hardwon.learn.rules import Thresholds, merged_items, near_duplicates, ranked_cards, rule_state
+from hardwon.learn.tallies import LEVELS, card_key, level_of_score, model_family, rule_key, strategy_key
+from hardwon.records.kinds import Decision, MistakeCard
+from hardwon.store.types import Daily
+from hardwon.text.words import canonical, key_of, say_the_same, words_of
 
 ISSUE = {
     "issue_type": "TIMEOUT",

@@ -18,9 +18,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from engines import ENGINES, Places, memories, wrong_with
 from hardwon import Fact, Memory, Metadata, Source
 from hardwon.errors import InvalidInputError
-from hardwon.govern.lifecycle import NEXT_STATUSES
-from hardwon.govern.trust import MAY_CLAIM_VERIFIED, least, proved_itself
-from hardwon.model import STATUSES, VERIFIERS, AnyRecord, Decision, Validation
+from hardwon.records.kinds import STATUSES, VERIFIERS, AnyRecord, Decision, Validation
+from hardwon.trust.lifecycle import MAY_CLAIM_VERIFIED, NEXT_STATUSES, least, proved_itself
 from strategies import at
 
 pytestmark = pytest.mark.engines(*ENGINES)

@@ -27,9 +27,10 @@ from hypothesis import strategies as st
 
 from hardwon import Episode, HardwonError, Metadata, limits
 from hardwon.errors import InvalidInputError, LlmError
-from hardwon.learn.distil import request, rules_from
-from hardwon.model import Moment
+from hardwon.learn.prompts import rules_from
+from hardwon.learn.prompts import rules_request as request
 from hardwon.outside.llm import GROQ_BASE_URL, GROQ_MODEL, ChatModel, Llm
+from hardwon.records.kinds import Moment
 from llm_server import PATH, FakeLlm, completion
 from secrets_corpus import made_up
 
@@ -686,7 +687,7 @@ def test_the_environment_with_a_key_and_a_mistake(environ: dict[str, str]) -> No
 
 
 def test_importing_it_loads_no_network() -> None:
-    code = "import sys, hardwon.outside.llm, hardwon.learn.distil; print(' '.join(sys.modules))"
+    code = "import sys, hardwon.outside.llm, hardwon.learn.prompts; print(' '.join(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not {"http.client", "ssl", "socket", "email"} & set(loaded)
 

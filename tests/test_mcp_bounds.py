@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardwon import Memory, limits
-from hardwon.govern.access import Caller
-from hardwon.model import Fix, Issue
-from hardwon.recall.topology import FolderCount, topology_of
-from hardwon.reports import SimilarIssues
-from hardwon.serve.gate import Gate
-from hardwon.serve.mcp_bounds import bounded_text, fitted
-from hardwon.serve.mcp_text import data
-from hardwon.serve.mcp_tools import LEFT_OUT, TOOLS, answer_of, output_schema
-from hardwon.serve.mcp_views import Visitor, prompt_text
+from hardwon.learn.topology import FolderCount, topology_of
+from hardwon.memory.results import SimilarIssues
+from hardwon.records.kinds import Fix, Issue
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.mcp.answers import bounded_text, data, fitted
+from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, answer_of, output_schema
+from hardwon.surfaces.mcp.views import Visitor, prompt_text
+from hardwon.trust.access import Caller
 
 ROOM = 2_000
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

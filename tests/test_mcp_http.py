@@ -24,12 +24,12 @@ from starlette.routing import Route
 
 from clocks import Clock
 from hardwon import Memory, limits
-from hardwon.govern.access import SCOPES, Caller, Scope, includes
-from hardwon.serve.gate import Gate
-from hardwon.serve.mcp_btb import BTB_TOOLS
-from hardwon.serve.mcp_http import CALLER, LOOPBACK, http_app, lifespan
-from hardwon.serve.mcp_tools import TOOLS
-from hardwon.serve.mcp_views import SCHEME
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
+from hardwon.surfaces.mcp.http import CALLER, LOOPBACK, http_app, lifespan
+from hardwon.surfaces.mcp.tools import TOOLS
+from hardwon.surfaces.mcp.views import SCHEME
+from hardwon.trust.access import SCOPES, Caller, Scope, includes
 from mcp_calls import MODES, call_every_tool, example_of, fill, read_everything, refused, run, text_of
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}

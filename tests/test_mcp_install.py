@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from command_line import answered, at_once, refused
 from hardwon.errors import FullError, PlaceError
-from hardwon.serve.cli_mcp import ClientName
-from hardwon.serve.mcp_clients import CLIENTS, snippet, take_out, write
+from hardwon.surfaces.cli.mcp import ClientName
+from hardwon.surfaces.mcp.clients import CLIENTS, snippet, take_out, write
 from mcp_calls import SOURCE
 
 JSON_CLIENTS = [name for name, client in CLIENTS.items() if not client.is_toml]

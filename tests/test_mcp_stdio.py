@@ -23,18 +23,18 @@ from mcp import Client, MCPError
 
 from checkouts import git, new_repository
 from hardwon import Memory, limits
-from hardwon.govern import access
-from hardwon.govern.access import SCOPES, Caller, includes
-from hardwon.serve.cli_tokens import ScopeName
-from hardwon.serve.gate import Gate
-from hardwon.serve.mcp_btb import BTB_TOOLS
-from hardwon.serve.mcp_clients import CLIENTS
-from hardwon.serve.mcp_http import PROJECT_HEADER
-from hardwon.serve.mcp_server import IDEMPOTENCY_KEY, make_server
-from hardwon.serve.mcp_stdio import NOBODY, client_name
-from hardwon.serve.mcp_tools import LEFT_OUT, TOOLS, output_schema
-from hardwon.serve.mcp_views import BTB_SCHEME, PROMPTS, RESOURCES, SCHEME, Visitor, address_of
-from hardwon.serve.operations import OPERATIONS
+from hardwon.surfaces.cli.tokens import ScopeName
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
+from hardwon.surfaces.mcp.clients import CLIENTS
+from hardwon.surfaces.mcp.http import PROJECT_HEADER
+from hardwon.surfaces.mcp.server import IDEMPOTENCY_KEY, make_server
+from hardwon.surfaces.mcp.stdio import NOBODY, client_name
+from hardwon.surfaces.mcp.tools import LEFT_OUT, TOOLS, output_schema
+from hardwon.surfaces.mcp.views import BTB_SCHEME, PROMPTS, RESOURCES, SCHEME, Visitor, address_of
+from hardwon.surfaces.operations import OPERATIONS
+from hardwon.trust import access
+from hardwon.trust.access import SCOPES, Caller, includes
 from mcp_calls import (
     MODES,
     SOURCE,
@@ -397,7 +397,7 @@ class Raw:
 
     def __init__(self, brain: Path) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hardwon.serve.cli", "--memory", str(brain), "mcp"],
+            [sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", str(brain), "mcp"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -474,7 +474,7 @@ def test_killed_in_between_it_has_kept_what_it_acknowledged(brain: Path) -> None
 
 
 def test_without_the_sdk_the_command_to_install_it_is_told(brain: Path) -> None:
-    code = "import sys; sys.modules['mcp'] = None; from hardwon.serve.cli import main; main()"
+    code = "import sys; sys.modules['mcp'] = None; from hardwon.surfaces.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "--memory", str(brain), "mcp"],
         capture_output=True,

@@ -14,16 +14,9 @@ import pytest
 
 from engines import ENGINES, Places, go_past, wrong_with
 from hardwon import Experience, Fact, Fix, HardwonError, Memory, Metadata, Source, Step, Trajectory
-from hardwon.errors import (
-    ClosedError,
-    ConflictError,
-    InvalidInputError,
-    NearlyFullWarning,
-    PlaceError,
-    UnknownRecordError,
-)
-from hardwon.model import Moment
-from hardwon.store.sqlite import SqliteStore
+from hardwon.errors import ClosedError, ConflictError, InvalidInputError, NearlyFullWarning, PlaceError, UnknownRecordError
+from hardwon.records.kinds import Moment
+from hardwon.store.sqlite.engine import SqliteStore
 from strategies import at
 
 pytestmark = pytest.mark.engines(*ENGINES)
@@ -461,8 +454,8 @@ def test_a_size_bound_with_a_warning_before_it(place: Places, monkeypatch: pytes
         def __init__(self, path: Path, *, busy_timeout_ms: int | None = None) -> None:
             super().__init__(path, bytes_max=400_000, busy_timeout_ms=busy_timeout_ms)
 
-    monkeypatch.setattr("hardwon.store.opening.SqliteStore", SmallStore)
-    monkeypatch.setattr("hardwon.store.sqlite._WRITES_BETWEEN_SIZE_CHECKS", 2)
+    monkeypatch.setattr("hardwon.store.places.SqliteStore", SmallStore)
+    monkeypatch.setattr("hardwon.store.sqlite.engine._WRITES_BETWEEN_SIZE_CHECKS", 2)
     kept: list[str] = []
     with Memory(place("brain")) as memory:
         with pytest.warns(NearlyFullWarning, match="of at most 400000 bytes"), pytest.raises(HardwonError, match="no room"):

@@ -18,7 +18,7 @@ import pytest
 import legacy_fixes
 from command_line import ROOT, answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
 from hardwon import Memory
-from hardwon.doors.fixes import AIMemory
+from hardwon.fixes.ai_memory import AIMemory
 
 SCRIPT = ROOT / "drop_in" / "memory.sh"
 DOCUMENTS = os.environ.get("HARDWON_SEEDS")
@@ -88,7 +88,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "installed here"
     folder.mkdir()
     command = folder / "hardwon"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.serve.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hardwon.surfaces.cli.main "$@"\n')
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     return Path(shutil.copy(SCRIPT, tmp_path / "memory.sh"))
@@ -349,7 +349,7 @@ def test_a_folder_that_is_something_else_is_told() -> None:
 
 def test_a_reader_that_leaves_ends_it_quietly() -> None:
     fill()
-    command = [sys.executable, "-m", "hardwon.serve.cli", "fix-history", "stats"]
+    command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "fix-history", "stats"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stderr

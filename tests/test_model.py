@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import hardwon
 from hardwon import Episode, Experience, Fact, Fix, Memory, Metadata, MistakeCard, SolutionPattern, Step, Trajectory
 from hardwon.errors import InvalidInputError
-from hardwon.fields import new_id, to_us
-from hardwon.model import MODEL_OF_KIND, ROUTES, AnyRecord, parse_record, safe_summary
+from hardwon.records.fields import new_id, to_us
+from hardwon.records.kinds import MODEL_OF_KIND, ROUTES, AnyRecord, parse_record, safe_summary
 from strategies import records
 
 REFERENCE_CARD = {

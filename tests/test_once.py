@@ -17,10 +17,10 @@ import pytest
 from engines import ENGINES, Places
 from hardwon import Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError, RepeatedError, UnknownRecordError
-from hardwon.govern.access import Caller
-from hardwon.serve import arguments
-from hardwon.serve.gate import Gate
-from hardwon.serve.operations import OPERATIONS
+from hardwon.surfaces import arguments
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.operations import OPERATIONS
+from hardwon.trust.access import Caller
 
 pytestmark = pytest.mark.engines(*ENGINES)
 ME = Caller("me", "admin")

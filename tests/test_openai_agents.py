@@ -33,7 +33,7 @@ from openai import AsyncOpenAI
 from clocks import Clock
 from engines import everything_in, wrong_with
 from hardwon import Experience, Memory, Trajectory, limits
-from hardwon.doors.openai_agents import HardwonSession, TrajectoryHooks, memory_tools
+from hardwon.adapters.openai_agents import HardwonSession, TrajectoryHooks, memory_tools
 from hardwon.errors import InvalidInputError
 from llm_server import FakeLlm
 
@@ -430,7 +430,7 @@ def test_without_the_extra_the_error_says_what_to_install() -> None:
         "import sys; sys.modules['agents'] = None\n"
         "import hardwon\n"
         "assert not [name for name in sys.modules if name.startswith(('agents.', 'openai'))]\n"
-        "import hardwon.doors.openai_agents"
+        "import hardwon.adapters.openai_agents"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -14,7 +14,7 @@ from schemathesis import Case
 from schemathesis.checks import CHECKS
 
 from conftest import TORTURE
-from hardwon.serve.rest_openapi import document
+from hardwon.surfaces.rest.openapi import document
 from serving import Served, served
 from test_rest import seed
 

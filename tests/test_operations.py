@@ -16,11 +16,10 @@ import hardwon
 from command_line import COMMANDS
 from hardwon import Client, Memory, limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NotAdmittedError, TooManyRequestsError
-from hardwon.govern.access import SCOPES, Caller
-from hardwon.serve import arguments
-from hardwon.serve.gate import Gate
-from hardwon.serve.operations import HERE_ALONE, OPERATIONS, Operation
-from hardwon.serve.shapes import json_bytes, jsonable, parsed, schema_of
+from hardwon.surfaces import arguments
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.operations import HERE_ALONE, OPERATIONS, Operation, json_bytes, jsonable, parsed, schema_of
+from hardwon.trust.access import SCOPES, Caller
 
 ALL = list(OPERATIONS.values())
 NAMES = list(OPERATIONS)

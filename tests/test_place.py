@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from command_line import COMMANDS, at_once
 from hardwon import Memory
-from hardwon.doors.btb import MemoryEngine
-from hardwon.doors.episodes import load_agent_memory
-from hardwon.doors.fixes import AIMemory
 from hardwon.errors import InvalidInputError, MissingExtraError, PlaceError
-from hardwon.locations import is_url, without_password
-from hardwon.store.place import Place, find
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.outside.locations import is_url, without_password
+from hardwon.store.places import Place, find
+from hardwon.training.functions import load_agent_memory
+from hardwon.tree.engine import MemoryEngine
 
 SECRET = "hunter2hunter2"
 URL = f"postgresql://anna:{SECRET}@127.0.0.1:1/brain?sslmode=require"

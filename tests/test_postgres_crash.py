@@ -19,10 +19,10 @@ from conftest import TORTURE
 from engines import a_location
 from hardwon import Memory
 from hardwon.errors import UnreachableError
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link, PostgresSession
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link, PostgresSession
 from hardwon.store.postgres.schema import PROJECT_TABLES
-from hardwon.store.sql import Values
+from hardwon.store.types import Values
 from postgres_server import Server
 from processes import Child, Tell
 

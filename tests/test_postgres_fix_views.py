@@ -19,9 +19,9 @@ import legacy_fixes as legacy
 from clocks import Clock
 from engines import a_database
 from hardwon import Fix, Memory
-from hardwon.doors.fix_adoption import adopt_fix_history
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import quoted
+from hardwon.fixes.adopt import adopt_fix_history
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import quoted
 from hardwon.store.postgres.schema import READER
 from strategies import at
 from test_fix_tables import COLUMNS, _do, steps
@@ -167,7 +167,9 @@ def test_another_project_is_shown_to_those_who_reach_it() -> None:
             for project, times in (("p", 3), ("default", 2), ("q", 0)):
                 role = quoted(setup.role_name(database, project, READER))
                 connection.execute(f"SET LOCAL ROLE {role}".encode())
-                count = connection.execute("SELECT count(*), coalesce(min(project_id), %s) FROM hardwon.fix_history", [project])
+                count = connection.execute(
+                    "SELECT count(*), coalesce(min(project_id), %s) FROM hardwon.fixes.history", [project]
+                )
                 assert count.fetchall() == [(times, project)]
                 tested = connection.execute("SELECT total_tests, success_rate FROM hardwon.model_characteristics").fetchall()
                 assert tested == ([(times, (times - 1) / times)] if times else [])

@@ -16,11 +16,11 @@ from browsing import hostile_values
 from engines import ENGINES, a_database, a_location
 from hardwon import Decision, Episode, Experience, Fact, Fix, Memory, Trajectory, limits
 from hardwon.errors import ForbiddenError, HardwonError, InvalidInputError
-from hardwon.fields import new_id
-from hardwon.model import AnyRecord
-from hardwon.recall.filters import Filters
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link, in_postgres
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import AnyRecord
+from hardwon.search.terms import Filters
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link, in_postgres
 from hardwon.store.postgres.schema import ACCESS, READER
 from strategies import at
 

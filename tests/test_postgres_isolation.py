@@ -15,16 +15,16 @@ import pytest
 import postgres_server
 from hardwon import Fact, Memory, Metadata
 from hardwon.errors import ForbiddenError, PlaceError
-from hardwon.fields import new_id
-from hardwon.model import Event, Moment, Source
-from hardwon.recall.filters import Filters
-from hardwon.store.contract import Cursor, Request, Row, Store, TokenRow, Writer
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link, quoted
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import Event, Moment, Source
+from hardwon.search.terms import Filters
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link, quoted
+from hardwon.store.postgres.engine import PostgresStore
 from hardwon.store.postgres.schema import ACCESS, GOVERNOR, KEEPER, OWNER, PROJECT_TABLES, READER, VIEWS, WRITER
-from hardwon.store.postgres.store import PostgresStore
-from hardwon.store.postgres.words import as_queries
+from hardwon.store.postgres.search import as_queries
 from hardwon.store.rows import row_of
+from hardwon.store.types import Cursor, Request, Row, Store, TokenRow, Writer
 from strategies import at
 
 A, B = "alpha", "beta"

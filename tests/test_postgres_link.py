@@ -35,8 +35,8 @@ from hardwon.errors import (
     UnknownOutcomeError,
     UnreachableError,
 )
-from hardwon.store.postgres.link import CutOffError, Link, PostgresSession, _Transaction, _Writing, in_postgres
-from hardwon.store.sqlite import _WriteTransaction
+from hardwon.store.postgres.connection import CutOffError, Link, PostgresSession, _Transaction, _Writing, in_postgres
+from hardwon.store.sqlite.engine import _WriteTransaction
 from postgres_proxy import Proxy
 from postgres_server import Server
 from processes import free_port
@@ -269,7 +269,7 @@ def test_tls_is_wanted_where_the_url_says_so(database: str, tmp_path: Path) -> N
 
 
 def test_a_missing_driver_says_what_to_install() -> None:
-    code = "import sys; sys.modules['psycopg'] = None\nimport hardwon.store.postgres.link"
+    code = "import sys; sys.modules['psycopg'] = None\nimport hardwon.store.postgres.connection"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtraError" in done.stderr
     assert "pip install 'hardwon[postgres]'" in done.stderr

@@ -17,8 +17,8 @@ import postgres_server
 from conftest import TORTURE
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link
 from processes import Child, Tell
 
 PROCESSES, WRITES = (32, 200) if TORTURE else (32, 25)

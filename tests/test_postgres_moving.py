@@ -18,8 +18,9 @@ import legacy_fixes
 import postgres_server
 from command_line import answered, at_once
 from engines import a_location
-from hardwon import Memory, databases
-from hardwon.doors import adoption
+from hardwon import Memory
+from hardwon.memory import databases
+from hardwon.surfaces import adopt as adoption
 
 MANY = 3_000
 LONG_AGO = datetime(2025, 1, 1, tzinfo=UTC)
@@ -159,7 +160,7 @@ def test_a_merge_that_was_killed_goes_on_when_it_is_done_again(engine: str, tmp_
         many(source)
         with Memory(target) as made:  # so that it can be looked at from the beginning
             assert made.stats().total == 0
-        command = [sys.executable, "-m", "hardwon.serve.cli", "--memory", target, "merge", source]
+        command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", target, "merge", source]
         running = subprocess.Popen(command, env=os.environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         ends = time.monotonic() + 120
         while not records_in(target):

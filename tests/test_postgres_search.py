@@ -10,8 +10,8 @@ import pytest
 import plausible
 import postgres_server
 from hardwon import Memory
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link
 
 SIZES = {"large": 3_000, "middling": 800, "small": 200}
 CALLS = 15  # a statement is planned anew for the first ten: five before it is prepared, and five after

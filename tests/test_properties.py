@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from engines import ENGINES, holds_in_every_engine, memories, wrong_with
 from hardwon import Fact, Memory, Metadata
-from hardwon.fields import new_id
-from hardwon.govern.lifecycle import effective_validation
-from hardwon.model import STATUSES, AnyRecord, Event, Moment, Validation
-from hardwon.recall.terms import index_text, query_terms
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import STATUSES, AnyRecord, Event, Moment, Validation
 from hardwon.store.rows import original_of
+from hardwon.text.terms import index_text, query_terms
+from hardwon.trust.lifecycle import effective_validation
 from strategies import at, records
 
 

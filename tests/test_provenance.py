@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from checkouts import body, commit, git, new_repository, write
 from hardwon import Episode, Experience, Fact, Memory, MistakeCard, limits
 from hardwon.errors import ConflictError, InvalidInputError
-from hardwon.govern.provenance import holds_secrets, path_words
-from hardwon.model import RelatedFile
-from hardwon.outside import checkout as looking
+from hardwon.outside import git as looking
+from hardwon.records.kinds import RelatedFile
+from hardwon.text.entities import holds_secrets, path_words
 
 
 def sha1(path: Path) -> str:

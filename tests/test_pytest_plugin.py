@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hardwon import Fact, Memory
-from hardwon.govern.feedback import result_of
+from hardwon.capture.tests import result_of
 from little_projects import RIGHT, Project, said
 
 SEES_IMPORTS = """

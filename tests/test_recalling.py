@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from clocks import Clock
 from engines import ENGINES, Places, holds_in_every_engine, memories, wrong_with
 from hardwon import Experience, Memory, fix_history_signature, generate_issue_signature, limits
+from hardwon.brief.advice import UNLIKELY_BELOW
 from hardwon.errors import InvalidInputError
-from hardwon.model import AnyRecord
-from hardwon.recall.advice import UNLIKELY_BELOW
-from hardwon.recall.fence import CODE_INDENT
-from hardwon.recall.tokens import count_tokens
+from hardwon.records.kinds import AnyRecord
+from hardwon.text.clean import CODE_INDENT
+from hardwon.text.tokens import count_tokens
 from strategies import records as any_records
 
 pytestmark = pytest.mark.engines(*ENGINES)

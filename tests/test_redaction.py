@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardwon import Fix, Issue, Step, Trajectory
-from hardwon.govern.cleaning import without_secrets
-from hardwon.govern.redaction import SECRET_RULES, _kind, names_secret, redact, redact_json
+from hardwon.trust.redact import SECRET_RULES, _kind, names_secret, redact, redact_json, without_secrets
 from secrets_corpus import ORDINARY, SECRETS, jwt, made_up, pem
 
 GITHUB = "gh" + "p_" + made_up(36)

@@ -13,9 +13,9 @@ import pytest
 import hardwon
 from engines import ENGINES, Places, go_past, wrong_with
 from hardwon import Experience, Fix, Memory
-from hardwon.locations import is_url
-from hardwon.store.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
-from hardwon.store.sqlite_file import connect, expected_schema, migrate, schema_of
+from hardwon.outside.locations import is_url
+from hardwon.store.sqlite.file import connect, expected_schema, migrate, schema_of
+from hardwon.store.sqlite.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
 
 RELEASED = sorted(Path(__file__).parent.joinpath("released").glob("*.db"))
 
@@ -62,9 +62,9 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkey
     with Memory(tmp_path) as memory:
         record = memory.record_fact("x", "error")
     broken = (*MIGRATIONS, "CREATE TABLE half (x); INSERT INTO record_text (nonsense) VALUES (1)")
-    for module in ("hardwon.store.sqlite_file", "hardwon.store.sqlite"):
+    for module in ("hardwon.store.sqlite.file", "hardwon.store.sqlite.engine"):
         monkeypatch.setattr(f"{module}.SCHEMA_VERSION", SCHEMA_VERSION + 1)
-    monkeypatch.setattr("hardwon.store.sqlite_file.MIGRATIONS", broken)
+    monkeypatch.setattr("hardwon.store.sqlite.file.MIGRATIONS", broken)
     with pytest.raises(hardwon.HardwonError, match="nonsense"):
         Memory(tmp_path)
     monkeypatch.undo()

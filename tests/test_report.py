@@ -15,12 +15,12 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from command_line import at_once
 from hardwon import Memory, limits
-from hardwon.datasets.demo import fill as fill_demo
-from hardwon.govern.access import Caller
-from hardwon.serve.cli_report import TimeRange
-from hardwon.serve.gate import Gate
-from hardwon.serve.web import report as web
-from hardwon.serve.web.pages import RANGES, Ask
+from hardwon.surfaces.cli.report import TimeRange
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.web import report as web
+from hardwon.surfaces.web.pages import RANGES, Ask
+from hardwon.tree.datasets.demo import fill as fill_demo
+from hardwon.trust.access import Caller
 from test_web_review import hostile_memory
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -21,13 +21,12 @@ import pytest
 from command_line import EXAMPLES
 from hardwon import Client, Memory, limits
 from hardwon.errors import HardwonError, InterruptedWriteError, InvalidInputError, UnknownOutcomeError, UnknownRecordError
-from hardwon.fields import new_id
-from hardwon.model import Fact
-from hardwon.serve.arguments import EXAMPLE_ID
-from hardwon.serve.operations import OPERATIONS, Operation
-from hardwon.serve.rest_openapi import document, path_of
-from hardwon.serve.rest_problems import answer_to
-from hardwon.serve.shapes import parsed
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import Fact
+from hardwon.surfaces.arguments import EXAMPLE_ID
+from hardwon.surfaces.operations import OPERATIONS, Operation, parsed
+from hardwon.surfaces.rest.guard import answer_to
+from hardwon.surfaces.rest.openapi import document, path_of
 from serving import PROJECT, Process, Served, served, wait_until
 
 OTHER_ID = "0198c0de-0000-7000-8000-000000000002"
@@ -295,9 +294,9 @@ def test_what_is_mounted_stands_behind_the_same_guard(tmp_path: Path, monkeypatc
         yield
         happened.append("ended")
 
-    made = ModuleType("hardwon.serve.mcp_http")
+    made = ModuleType("hardwon.surfaces.mcp.http")
     vars(made).update(http_app=lambda *_, **__: echo, lifespan=lifespan)
-    monkeypatch.setattr("hardwon.serve.rest.mcp_http", made)
+    monkeypatch.setattr("hardwon.surfaces.rest.app.mcp_http", made)
     with served(tmp_path) as running:
         client = running.client()
         for address in ("/mcp", "/mcp/", "/mcp/more"):

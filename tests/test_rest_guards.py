@@ -20,9 +20,10 @@ import trustme
 
 from command_line import at_once, hardwon_does
 from hardwon import Memory, limits
-from hardwon.govern.access import Caller
-from hardwon.serve import cli_serve, rest_server
-from hardwon.serve.rest_settings import Settings
+from hardwon.surfaces.cli import serve as cli_serve
+from hardwon.surfaces.rest import server as rest_server
+from hardwon.surfaces.rest.guard import Settings
+from hardwon.trust.access import Caller
 from serving import PROJECT, Process, Served, served, wait_until
 
 JSON = {"Content-Type": "application/json"}
@@ -255,7 +256,7 @@ def everything(connection: socket.socket) -> bytes:
 
 def test_a_body_that_stops_is_given_up(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BODY_WAIT_S", 0.3)
-    monkeypatch.setattr("hardwon.serve.rest_guards._LINGER_S", 0.2)
+    monkeypatch.setattr("hardwon.surfaces.rest.guard._LINGER_S", 0.2)
     with connected(running) as connection:
         connection.sendall(head(running, running.token()) + b'{"query":')
         received = everything(connection)
@@ -266,7 +267,7 @@ def test_a_body_that_stops_is_given_up(running: Served, monkeypatch: pytest.Monk
 
 def test_a_body_that_drips_is_given_up(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BODY_S", 0.5)
-    monkeypatch.setattr("hardwon.serve.rest_guards._LINGER_S", 0.2)
+    monkeypatch.setattr("hardwon.surfaces.rest.guard._LINGER_S", 0.2)
     with connected(running) as connection:
         connection.sendall(head(running, running.token()))
         began = time.monotonic()
@@ -332,7 +333,7 @@ def test_a_reader_that_reads_nothing_is_cut_off(
         wait_until(lambda: 'operation="export",status="200"' in client.get("/metrics").text)
         wait_until(lambda: "in_flight 1.0" in client.get("/metrics").text)
         assert client.get(running.at("/stats", "large")).json()["records"] == 60
-    assert not [record for record in caplog.records if record.name == "hardwon.serve"]
+    assert not [record for record in caplog.records if record.name == "hardwon.surfaces"]
 
 
 def test_what_nobody_foresaw_is_logged_without_its_secrets(

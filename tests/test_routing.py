@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 
 from hardwon import Experience, limits
 from hardwon.errors import InvalidInputError
-from hardwon.model import ROUTES
-from hardwon.recall.globs import Glob
-from hardwon.routing import (
+from hardwon.records.kinds import ROUTES
+from hardwon.text.globs import Glob
+from hardwon.text.words import spelled
+from hardwon.tree.routing import (
     MISSING_METADATA,
     NO_MATCH,
     Coherence,
@@ -32,7 +33,6 @@ from hardwon.routing import (
     file_name,
     safe_key,
     safe_segment,
-    spelled,
     values_in,
 )
 

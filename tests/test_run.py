@@ -25,16 +25,17 @@ from typing import Any
 import apsw
 import pytest
 
-from hardwon import Memory, attempts, limits
+from hardwon import Memory, limits
+from hardwon.capture import process as running
+from hardwon.capture import run as attempts
 from hardwon.errors import InvalidInputError
 from hardwon.learn.actions import worked
-from hardwon.learn.failures import failure_hash
-from hardwon.learn.runs import reported, told
-from hardwon.model import AnyRecord, Fact, Step, Trajectory
-from hardwon.outside import running
+from hardwon.records.kinds import AnyRecord, Fact, Step, Trajectory
+from hardwon.text.failures import failure_hash
+from hardwon.text.shell import reported, told
 
 PYTHON = sys.executable
-HARDWON = [PYTHON, "-m", "hardwon.serve.cli"]
+HARDWON = [PYTHON, "-m", "hardwon.surfaces.cli.main"]
 PATIENCE_S = 60
 
 # Commands run here inside a process that may have other threads (pytest's workers): the kernel may have one of those notice
@@ -578,7 +579,7 @@ def test_a_memory_that_is_locked_holds_nothing_up() -> None:
     lock.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
     code = (
-        "from hardwon import limits; limits.RUN_RECORD_S = 0.5; import sys; from hardwon.serve.cli import main;"
+        "from hardwon import limits; limits.RUN_RECORD_S = 0.5; import sys; from hardwon.surfaces.cli.main import main;"
         "sys.argv = ['hardwon', 'run', '--', 'sh', '-c', 'echo out; exit 6']; main()"
     )
     done = subprocess.run([PYTHON, "-c", code], capture_output=True, check=False, timeout=PATIENCE_S)

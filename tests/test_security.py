@@ -17,7 +17,7 @@ import pytest
 
 from hardwon import Experience, Memory
 from hardwon.errors import InvalidInputError
-from hardwon.fields import new_id
+from hardwon.records.fields import new_id
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
@@ -198,10 +198,10 @@ def test_no_command_hands_a_terminal_what_it_would_obey(tmp_path: Path) -> None:
 
 def test_random_is_for_made_up_data_and_for_pauses() -> None:
     allowed = (
-        "hardwon/datasets/",
-        "hardwon/doors/episode_file.py",
-        "hardwon/store/postgres/link.py",
-        "hardwon/store/sqlite_file.py",
+        "hardwon/tree/datasets/",
+        "hardwon/training/file.py",
+        "hardwon/store/postgres/connection.py",
+        "hardwon/store/sqlite/file.py",
     )
     for path in SOURCE.rglob("*.py"):
         name = path.relative_to(SOURCE).as_posix()

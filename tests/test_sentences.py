@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardwon import limits
-from hardwon.learn.sentences import RELATIVE_DATE, Flaw, lint
+from hardwon.text.sentences import RELATIVE_DATE, Flaw, lint
 from strategies import texts, times
 
 AT = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)  # a Sunday

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from command_line import answered, at_once, hardwon_does, refused, settle
 from hardwon import Experience, Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
-from hardwon.serve.settings import Settings
+from hardwon.memory.settings import Settings
 
 FAILURE = ("--outcome", "failure", "--tool", "unknown")
 
@@ -102,7 +102,7 @@ def test_a_project_file_keeps_its_checkout_together() -> None:
     project_file('memory = ".hardwon"\nproject = "website"\nauthor = "team"\n')
     Path("src").mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "hardwon.serve.cli", "remember", "x", *FAILURE, "--json"],
+        [sys.executable, "-m", "hardwon.surfaces.cli.main", "remember", "x", *FAILURE, "--json"],
         cwd="src",
         capture_output=True,
         text=True,
@@ -270,7 +270,7 @@ def test_config_shows_defaults_as_they_will_be() -> None:
 
 
 def test_config_shows_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    from hardwon.serve.cli_settings import _without_secrets
+    from hardwon.surfaces.cli.settings import _without_secrets
 
     assert _without_secrets("postgresql://anna:pa55@host/db?password=pa55") == "postgresql://anna@host/db"
     assert _without_secrets("/a?b/c@d") == "/a?b/c@d"
@@ -289,7 +289,7 @@ def test_no_secret_is_shown_where_it_is_refused() -> None:
 
 
 def test_without_files_no_parser_is_loaded() -> None:
-    code = "import sys; from hardwon.serve.settings import Settings; Settings.read({}); print('tomllib' in sys.modules)"
+    code = "import sys; from hardwon.memory.settings import Settings; Settings.read({}); print('tomllib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -20,13 +20,11 @@ from hypothesis import strategies as st
 from checkouts import body, commit, git, new_repository, write
 from hardwon import Episode, Fact, Memory, Metadata, limits
 from hardwon.errors import InvalidInputError
-from hardwon.govern.lifecycle import BY_TREE, effective_validation, is_held_as_stale, standing_beneath
-from hardwon.govern.staleness import stale_files
-from hardwon.model import STATUSES, Event, Moment, RelatedFile, StaleFile, Validation
-from hardwon.outside import checkout as looking
-from hardwon.recall.hit import Hit
-from hardwon.recall.rank import Candidate, lowered, rank
-from hardwon.store import files
+from hardwon.outside import files
+from hardwon.outside import git as looking
+from hardwon.records.kinds import STATUSES, Event, Moment, RelatedFile, StaleFile, Validation
+from hardwon.search.rank import Candidate, Hit, lowered, rank
+from hardwon.trust.lifecycle import BY_TREE, effective_validation, is_held_as_stale, stale_files, standing_beneath
 from strategies import at
 
 ASKED = "zebra"
@@ -634,7 +632,7 @@ def test_the_last_episode_is_marked_too(repository: Path, tmp_path: Path) -> Non
 
 def test_the_command_line_tells(brain: Memory, repository: Path, tmp_path: Path) -> None:
     write(repository, "src/app.py", "other")
-    command = [sys.executable, "-m", "hardwon.serve.cli", "--memory", str(tmp_path / "brain.db"), "recall", ASKED]
+    command = [sys.executable, "-m", "hardwon.surfaces.cli.main", "--memory", str(tmp_path / "brain.db"), "recall", ASKED]
     plain = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert ", stale," in plain
     assert "src/app.py changed" in plain

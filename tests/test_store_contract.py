@@ -9,14 +9,14 @@ import pytest
 
 from engines import ENGINES, a_location
 from hardwon import Decision, Episode, Fact, Metadata
-from hardwon.fields import from_us, new_id, to_us
-from hardwon.learn.lessons import DAY_US, Lesson, rule_key
-from hardwon.model import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
-from hardwon.recall.filters import Filters
-from hardwon.store import place
-from hardwon.store.contract import Cursor, Row, Store, TokenRow
-from hardwon.store.opening import open_store
+from hardwon.learn.tallies import DAY_US, Lesson, rule_key
+from hardwon.records.fields import from_us, new_id, to_us
+from hardwon.records.kinds import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
+from hardwon.search.terms import Filters
+from hardwon.store import places as place
+from hardwon.store.places import open_store
 from hardwon.store.rows import record_of, row_of
+from hardwon.store.types import Cursor, Row, Store, TokenRow
 from strategies import at
 
 EVERYTHING = Filters()

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from clocks import Clock
 from hardwon import Memory, Step
 from hardwon.errors import InvalidInputError
-from hardwon.recall.topology import FolderCount, Hotspot, hotspots_of, reflect_on, topology_of
-from hardwon.serve import terminal
-from hardwon.serve.terminal import Look, cells_of, shown, visible
+from hardwon.learn.topology import FolderCount, Hotspot, hotspots_of, reflect_on, topology_of
+from hardwon.surfaces.cli import output as terminal
+from hardwon.surfaces.cli.output import Look, cells_of, shown, visible
 from test_topology import FOLDERS, ROWS
 
 HOSTILE = "tool=\x1b[2J\x07\n\r\x9b31m\u202eevil\u2066\udc80"
@@ -115,7 +115,7 @@ def test_colours_change_nothing_but_the_colour() -> None:
 
 
 def test_rich_waits_until_there_are_colours() -> None:
-    code = "import sys; from hardwon.serve import terminal as t; t.shown([(t.Span('x', 'red'),)]); print('rich' in sys.modules)"
+    code = "import sys; import hardwon.surfaces.cli.output as t; t.shown([(t.Span('x', 'red'),)]); print('rich' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from conftest import TORTURE
 from engines import ENGINES, Places, everything_in, wrong_with
-from hardwon import Fix, Memory, limits, tidying
+from hardwon import Fix, Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError
-from hardwon.govern.retention import Aged, Retention, is_valuable
-from hardwon.model import Cleaned
-from hardwon.store.packing import is_packed, pack, packed_body, packed_by, plain_body, unpack
+from hardwon.memory import cleanup as tidying
+from hardwon.memory.cleanup import Aged, Retention, is_valuable
+from hardwon.records.kinds import Cleaned
+from hardwon.store.rows import is_packed, pack, packed_body, packed_by, plain_body, unpack
 from logs import knowledge_of
 from processes import Child
 from strategies import at

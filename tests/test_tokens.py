@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hardwon import Memory, limits
 from hardwon.errors import ForbiddenError, ForeignFileError, FullError, InvalidInputError, UnknownTokenError
-from hardwon.govern.access import SCOPES, Caller, Scope, check_access
+from hardwon.trust.access import SCOPES, Caller, Scope, check_access
 
 
 class Clock:

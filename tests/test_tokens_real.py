@@ -17,7 +17,7 @@ import pytest
 import tokenizers  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
 import hardwon
-from hardwon.recall.tokens import _WORDS, count_tokens
+from hardwon.text.tokens import _WORDS, count_tokens
 
 Counted = Callable[[str], int]
 _OURS = sorted(Path(hardwon.__file__).parent.rglob("*.py"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.recall.topology import UNSORTED, Branch, FolderCount, hotspots_of, reflect_on, topology_of
+from hardwon.learn.topology import UNSORTED, Branch, FolderCount, hotspots_of, reflect_on, topology_of
 
 ROWS = [
     FolderCount("outcome=success/tool=code_interpreter/task_type=debug", 30, 3000),

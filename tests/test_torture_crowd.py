@@ -18,11 +18,10 @@ import hardwon
 import model
 from crowd import Plan, live
 from hardwon import Memory
-from hardwon.memory.recording import Recording
-from hardwon.store import tallies
-from hardwon.store.sqlite import SqliteStore
-from hardwon.store.sqlite_file import storage_errors
-from hardwon.store.sqlite_writer import SqliteWriter
+from hardwon.memory.record import Recording
+from hardwon.store import knowledge as tallies
+from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
+from hardwon.store.sqlite.file import storage_errors
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 10_000
@@ -123,8 +122,8 @@ def leave_the_log_as_it_is(patch: pytest.MonkeyPatch) -> None:
 
 def believe_whatever_is_read(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("hardwon.store.rows.is_whole", lambda _body, _digest: True)
-    patch.setattr("hardwon.store.sqlite_file.check_whole_file", lambda _connection: [])
-    patch.setattr("hardwon.store.sqlite_check.check_whole_file", lambda _connection: [])
+    patch.setattr("hardwon.store.sqlite.file.check_whole_file", lambda _connection: [])
+    patch.setattr("hardwon.store.sqlite.file.check_whole_file", lambda _connection: [])
     patch.setattr(SqliteStore, "rows", lambda _self, _project: iter(()))
     patch.setattr(SqliteStore, "untrue_tallies", lambda _self, _project: 0)
     patch.setitem(crowd.ACTIONS, "rot", (200, crowd.ACTIONS["rot"][1]))

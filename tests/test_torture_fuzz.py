@@ -76,7 +76,7 @@ def test_what_was_found_once_is_found_no_more(name: str, tmp_path: Path) -> None
 
 
 def made_up(run: Run, corpus: list[Any], kind: Any = "text") -> Target:
-    return Target("made up", ("hardwon.model",), kind, lambda: corpus, by(run))
+    return Target("made up", ("hardwon.records.kinds",), kind, lambda: corpus, by(run))
 
 
 def findings_of(target: Target, runs: int = 300) -> list[str]:
@@ -166,20 +166,18 @@ PARSING = frozenset(
 )
 OURS = "reads what this program itself wrote into the same database"
 LEFT_OUT = {
-    "hardwon.datasets.generating": "a date that a caller names, refused by Python's own parser",
-    "hardwon.datasets.writing": "our own templates",
-    "hardwon.doors.langgraph": "what it wrote itself; test_langgraph.py has what others wrote under such names",
-    "hardwon.govern.staleness": "hashes of 40 digits, by an expression of fixed length",
-    "hardwon.outside.machine": "the version that a program of the user's prints",
-    "hardwon.outside.running": "the size of a terminal, as the system tells it",
-    "hardwon.serve.rest_openapi": "one expression of bounded length, which the guards of HTTP requests use",
-    "hardwon.serve.terminal": "our own colours",
-    "hardwon.serve.web.report": "our own pages",
-    "hardwon.store.postgres.link": OURS,
-    "hardwon.store.postgres.setup": OURS,
-    "hardwon.store.postgres.store": OURS,
-    "hardwon.store.postgres.words": OURS,
-    "hardwon.store.postgres.writer": OURS,
+    "hardwon.tree.datasets.generate": "a date that a caller names, refused by Python's own parser",
+    "hardwon.adapters.langgraph": "what it wrote itself; test_langgraph.py has what others wrote under such names",
+    "hardwon.trust.lifecycle": "hashes of 40 digits, by an expression of fixed length",
+    "hardwon.fixes.input": "the version that a program of the user's prints",
+    "hardwon.capture.process": "the size of a terminal, as the system tells it",
+    "hardwon.surfaces.rest.openapi": "one expression of bounded length, which the guards of HTTP requests use",
+    "hardwon.surfaces.cli.output": "our own colours",
+    "hardwon.surfaces.web.report": "our own pages",
+    "hardwon.store.postgres.connection": OURS,
+    "hardwon.store.postgres.projects": OURS,
+    "hardwon.store.postgres.search": OURS,
+    "hardwon.store.postgres.engine": OURS,
 }
 
 

@@ -16,10 +16,12 @@ import apsw
 import pytest
 
 import power_loss
-from hardwon.doors import episode_file
-from hardwon.store import files, sqlite_file, token_file
-from hardwon.store.sqlite import SqliteStore
-from hardwon.store.tree_files import TreeFiles
+from hardwon.outside import files
+from hardwon.store import tokens as token_file
+from hardwon.store.sqlite import file as sqlite_file
+from hardwon.store.sqlite.engine import SqliteStore
+from hardwon.training import file as episode_file
+from hardwon.tree.files import TreeFiles
 from power_database import OfRecords
 from power_disk import ROOT, Cut, Named, Operation, Removed, Renamed, State, Synced, SyncedAll, Write, after_power_loss, divided
 from power_files import OfTokens, OfTrainingMemory
@@ -71,7 +73,7 @@ def _in_a_hurry(path: Path, *_: Any) -> apsw.Connection:
 
 BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
     "a folder's own name is not synced": (OfRecords, mock.patch.object(files, "sync")),
-    "commits are not synced": (OfRecords, mock.patch("hardwon.store.sqlite.connect", _in_a_hurry)),
+    "commits are not synced": (OfRecords, mock.patch("hardwon.store.sqlite.engine.connect", _in_a_hurry)),
     "the emptied log is not synced": (
         OfRecords,
         mock.patch.object(SqliteStore, "_log_is_known_to_be_empty", return_value=True),
@@ -81,7 +83,7 @@ BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
     "files of the tree are believed to be synced": (OfTree, mock.patch.object(TreeFiles, "sync")),
     "a torn file of the tree is taken for somebody's": (
         OfTree,
-        mock.patch("hardwon.mirroring._is_part_of", return_value=False),
+        mock.patch("hardwon.tree.mirror._is_part_of", return_value=False),
     ),
 }
 

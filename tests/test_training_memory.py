@@ -22,8 +22,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from hardwon import limits
-from hardwon.doors import episodes as door
-from hardwon.doors.episodes import (
+from hardwon.errors import InvalidInputError
+from hardwon.training import functions as door
+from hardwon.training.functions import (
     SkippedWarning,
     build_memory_context,
     load_agent_memory,
@@ -33,7 +34,6 @@ from hardwon.doors.episodes import (
     record_episode,
     save_agent_memory,
 )
-from hardwon.errors import InvalidInputError
 from training_model import BEGIN, DOCUMENTS, EPISODES, ROOT, TASKS, Model, documented, untimed
 
 USAGE = {

@@ -30,11 +30,10 @@ from hypothesis import strategies as st
 
 from conftest import TORTURE
 from hardwon import limits
-from hardwon.doors import episode_file, episode_history
-from hardwon.doors.episode_dict import add, score_total
-from hardwon.doors.episode_input import Checked
-from hardwon.doors.episode_merge import adopt
-from hardwon.doors.episodes import (
+from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError
+from hardwon.training import file as episode_file
+from hardwon.training import history as episode_history
+from hardwon.training.functions import (
     KeptAsideWarning,
     SkippedWarning,
     TrainingMemoryWarning,
@@ -46,7 +45,8 @@ from hardwon.doors.episodes import (
     record_episode,
     save_agent_memory,
 )
-from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError
+from hardwon.training.history import adopt
+from hardwon.training.shape import Checked, add, score_total
 from processes import Child, Tell
 from training_model import EPISODES, Model, untimed
 
@@ -730,7 +730,7 @@ def test_forks_of_a_long_run_are_saved_once(path: Path, monkeypatch: pytest.Monk
     assert json.loads(path.read_text())["total_episodes"] == 90
 
 
-OURS = ("hardwon/doors/", "hardwon/store/files.py")
+OURS = ("hardwon/training/", "hardwon/outside/files.py")
 
 
 def interrupted(at: int, call: Callable[[], object]) -> bool:
@@ -1144,7 +1144,7 @@ def test_a_file_that_can_be_neither_read_nor_moved_stays(path: Path, monkeypatch
     def refuse(*_: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("hardwon.store.files.publish", refuse)
+    monkeypatch.setattr("hardwon.outside.files.publish", refuse)
     with pytest.raises(PlaceError, match="could not be moved aside .*left as it is"):
         load_agent_memory(path)
     with pytest.warns(TrainingMemoryWarning, match="starts fresh and cannot be saved there"):

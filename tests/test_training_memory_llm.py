@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from hardwon.doors.episodes import (
+from hardwon.errors import InvalidInputError
+from hardwon.outside.llm import ChatModel
+from hardwon.training.functions import (
     ConsolidationWarning,
     load_agent_memory,
     maybe_consolidate_memory,
     new_agent_memory,
     record_episode,
 )
-from hardwon.errors import InvalidInputError
-from hardwon.outside.llm import ChatModel
 from llm_server import FakeLlm
 
 KEY = "gsk_5Up3rS3cr3tK3yThatMustNotLeak00"

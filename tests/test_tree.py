@@ -23,12 +23,12 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from conftest import TORTURE
 from hardwon import Experience, HardwonError, Memory, Metadata
-from hardwon.doors.btb import MemoryEngine
 from hardwon.errors import BusyError
-from hardwon.mirroring import Mirror
-from hardwon.model import Moment
-from hardwon.store.sqlite_file import connect
-from hardwon.store.tree_files import TreeFiles
+from hardwon.records.kinds import Moment
+from hardwon.store.sqlite.file import connect
+from hardwon.tree.engine import MemoryEngine
+from hardwon.tree.files import TreeFiles
+from hardwon.tree.mirror import Mirror
 from processes import Child, Tell
 
 FAILURE: dict[str, Any] = {"outcome": "failure", "tool": "code_interpreter", "error_type": "runtime"}
@@ -407,7 +407,7 @@ def test_a_power_cut_before_a_file_was_synced(tmp_path: Path, monkeypatch: pytes
     }
     if damage != "missing":
         path.write_bytes(left[damage])
-    monkeypatch.setattr("hardwon.store.files.boot_id", lambda: "another start of the machine")
+    monkeypatch.setattr("hardwon.outside.files.boot_id", lambda: "another start of the machine")
     with MemoryEngine(root) as engine:
         assert contents(engine) == ["Acknowledged"]
         assert path.read_bytes() == whole
@@ -427,7 +427,7 @@ def test_a_power_cut_brings_back_a_part_of_a_file_that_was_removed(
     engine.memory._mirror = None  # nothing was synced
     engine.close()
     path.write_bytes(left)
-    monkeypatch.setattr("hardwon.store.files.boot_id", lambda: "another start of the machine")
+    monkeypatch.setattr("hardwon.outside.files.boot_id", lambda: "another start of the machine")
     with MemoryEngine(root) as engine:
         assert not path.exists()
         assert contents(engine) == []
@@ -472,7 +472,7 @@ def test_what_people_do_before_the_next_open_counts(tmp_path: Path, monkeypatch:
     target.parent.mkdir(parents=True)
     moved.rename(target)
     if boot:
-        monkeypatch.setattr("hardwon.store.files.boot_id", lambda: boot)
+        monkeypatch.setattr("hardwon.outside.files.boot_id", lambda: boot)
     else:
         removed.unlink()
     with MemoryEngine(root) as engine:

@@ -11,8 +11,8 @@ import pytest
 from engines import ENGINES, Places, wrong_with
 from hardwon import Memory
 from hardwon.errors import InvalidInputError, UnknownRecordError
-from hardwon.govern.lifecycle import effective_validation
-from hardwon.model import Event, Validation
+from hardwon.records.kinds import Event, Validation
+from hardwon.trust.lifecycle import effective_validation
 
 pytestmark = pytest.mark.engines(*ENGINES)
 

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import postgres_server
 from engines import memories
 from hardwon import Fact, Memory, Metadata, Source
-from hardwon.model import Moment
-from hardwon.recall.filters import Filters
-from hardwon.store.contract import Store
-from hardwon.store.postgres import setup
-from hardwon.store.postgres.link import Link, PostgresSession
+from hardwon.records.kinds import Moment
+from hardwon.search.terms import Filters
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link, PostgresSession
+from hardwon.store.types import Store
 from strategies import at
 
 DIMENSION = 8

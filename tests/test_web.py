@@ -17,15 +17,16 @@ import pytest
 
 from command_line import BUILT, COMMANDS, at_once
 from hardwon import Memory, limits
-from hardwon.datasets.demo import fill as fill_demo
 from hardwon.errors import InvalidInputError
-from hardwon.govern.access import Caller, Scope
-from hardwon.learn.fix_reports import IssueTypeRecord
-from hardwon.model import Experience
-from hardwon.serve.web import charts, look
-from hardwon.serve.web.pages import Request, pairs_of
-from hardwon.serve.web.sessions import Sessions
-from hardwon.serve.web.site import COOKIE
+from hardwon.fixes.reports import IssueTypeRecord
+from hardwon.records.kinds import Experience
+from hardwon.surfaces.web import look
+from hardwon.surfaces.web import look as charts
+from hardwon.surfaces.web.pages import Request, pairs_of
+from hardwon.surfaces.web.sessions import Sessions
+from hardwon.surfaces.web.site import COOKIE
+from hardwon.tree.datasets.demo import fill as fill_demo
+from hardwon.trust.access import Caller, Scope
 from serving import PROJECT, Served, served
 
 OVERVIEW = f"/ui/{PROJECT}/overview"

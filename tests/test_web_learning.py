@@ -15,12 +15,12 @@ import httpx
 import pytest
 
 from hardwon import Memory
-from hardwon.govern.access import Caller
-from hardwon.learn.fix_reports import FixDay
-from hardwon.serve.web import charts
-from hardwon.serve.web.episodes_page import trend_line
-from hardwon.serve.web.fixes_page import bucketed
-from hardwon.serve.web.trajectories_page import told_of
+from hardwon.fixes.reports import FixDay
+from hardwon.surfaces.web import look as charts
+from hardwon.surfaces.web.episodes_page import trend_line
+from hardwon.surfaces.web.fixes_page import bucketed
+from hardwon.surfaces.web.trajectories_page import told_of
+from hardwon.trust.access import Caller
 from serving import PROJECT, Served, served
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{7*7}}\u202e\x07\u2028"

@@ -14,12 +14,13 @@ import httpx
 import pytest
 
 from checkouts import commit, new_repository, write
-from hardwon import Memory, consolidating, limits
-from hardwon.datasets.demo import fill as fill_demo
-from hardwon.fields import new_id
-from hardwon.recall.advice import Advice
-from hardwon.recall.tokens import count_tokens
-from hardwon.serve.web.review_page import ACTIONS, TABS
+from hardwon import Memory, limits
+from hardwon.brief.advice import Advice
+from hardwon.memory import consolidate as consolidating
+from hardwon.records.fields import new_id
+from hardwon.surfaces.web.review_page import ACTIONS, TABS
+from hardwon.text.tokens import count_tokens
+from hardwon.tree.datasets.demo import fill as fill_demo
 from serving import PROJECT, Served, served
 from test_web import HOSTILE, Browser, signed_in
 

@@ -14,15 +14,15 @@ import pytest
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
+from hardwon.learn.topology import FolderCount, topology_of
 from hardwon.memory import Memory
-from hardwon.model import AnyRecord
-from hardwon.recall.terms import index_text, matches, query_terms
-from hardwon.recall.topology import FolderCount, topology_of
-from hardwon.serve.web import map_page
-from hardwon.serve.web.pages import Request
-from hardwon.serve.web.search_page import moment
-from hardwon.serve.web.sessions import Sessions
-from hardwon.serve.web.snippets import marked, snippet
+from hardwon.records.kinds import AnyRecord
+from hardwon.surfaces.web import map_page
+from hardwon.surfaces.web.pages import Request
+from hardwon.surfaces.web.search_page import moment
+from hardwon.surfaces.web.sessions import Sessions
+from hardwon.surfaces.web.snippets import marked, snippet
+from hardwon.text.terms import index_text, matches, query_terms
 from serving import PROJECT, Served, served
 from test_web import HOSTILE, HOSTILE_NAME, signed_in
 

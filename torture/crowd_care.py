@@ -10,7 +10,7 @@ from crowd_words import CARE, action, words_gone
 from crowd_world import Actor, Life, Saved
 from crowd_writing import remember
 from hardwon import Memory
-from hardwon.model import LOCAL_ACTIONS
+from hardwon.records.kinds import LOCAL_ACTIONS
 from model import Expected, Finding, New
 
 _BACKUPS_KEPT: Final = 2

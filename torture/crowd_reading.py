@@ -8,7 +8,7 @@ import model
 from crowd_words import DEEDS, ISSUES, MODELS, READS, TASKS, TOPICS, action, markers, ordinary, some, words_gone
 from crowd_world import Actor, Life
 from hardwon import Memory
-from hardwon.model import MODEL_OF_KIND, AnyRecord, Validation
+from hardwon.records.kinds import MODEL_OF_KIND, AnyRecord, Validation
 from model import Finding, Kept, Misquoted
 
 _BUDGET_TOKENS: Final = 200

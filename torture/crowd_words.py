@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from crowd_world import Action, Life, Place
 from hardwon import Experience, Metadata, Source
-from hardwon.model import INTERNAL_KINDS, ROUTES, Moment
+from hardwon.records.kinds import INTERNAL_KINDS, ROUTES, Moment
 
 AUTHORS: Final = ("ann", "bob", "eve")
 TASKS: Final = ("triage", "deploy", "review")

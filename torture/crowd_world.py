@@ -226,8 +226,8 @@ class Life:
         random.seed(self.rng.random())  # how long somebody waits for a lock
         ids = random.Random(self.rng.random())
         return [
-            mock.patch("hardwon.fields.os", SimpleNamespace(urandom=ids.randbytes)),
-            mock.patch("hardwon.store.sqlite_file.time", self.time),
+            mock.patch("hardwon.records.fields.os", SimpleNamespace(urandom=ids.randbytes)),
+            mock.patch("hardwon.store.sqlite.file.time", self.time),
         ]
 
     def _found_places(self, released: list[Path]) -> list[Place]:

@@ -31,8 +31,8 @@ from crowd_words import (
 from crowd_world import Actor, Life, Place
 from hardwon import Fact
 from hardwon.errors import ConflictError, InvalidInputError, RepeatedError
-from hardwon.fields import new_id
-from hardwon.model import INTERNAL_KINDS, LOCAL_ACTIONS, VERIFIERS, AnyRecord
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import INTERNAL_KINDS, LOCAL_ACTIONS, VERIFIERS, AnyRecord
 from model import NEXT, Event, Expected, Finding, Kept, New
 
 _PAGE_BYTES: Final = 4096

@@ -25,25 +25,26 @@ import plausible
 from command_line import BUILT, at_once
 from fuzz_targets import Run, Target, by, data_sets, examples, hook_events, issues, records, texts, training_memories
 from hardwon import Memory, limits
-from hardwon.datasets import load_dataset
-from hardwon.doors import episode_adoption
-from hardwon.doors.btb import MemoryEngine
-from hardwon.doors.fix_adoption import adopt_fix_history, adopt_knowledge_base
-from hardwon.doors.fixes import AIMemory
+from hardwon.capture import agents as claude_code
+from hardwon.capture.tests import RanTest
 from hardwon.errors import HardwonError
-from hardwon.feedback import RanTest
-from hardwon.govern.access import Caller
-from hardwon.model import Event
+from hardwon.fixes.adopt import adopt_fix_history, adopt_knowledge_base
+from hardwon.fixes.ai_memory import AIMemory
 from hardwon.outside import llm
 from hardwon.outside.embedders import CallableEmbedder, EndpointEmbedder
-from hardwon.recall.filters import Filters
-from hardwon.serve import claude_code, client
-from hardwon.serve.cli_base import Chosen
-from hardwon.serve.gate import Gate
-from hardwon.serve.mcp_btb import BTB_TOOLS
-from hardwon.serve.mcp_tools import TOOLS
-from hardwon.serve.mcp_views import PROMPTS, RESOURCES, Visitor, address_of, prompt_text, read_resource
-from hardwon.serve.shapes import parsed
+from hardwon.records.kinds import Event
+from hardwon.search.terms import Filters
+from hardwon.surfaces import client
+from hardwon.surfaces.cli.base import Chosen
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
+from hardwon.surfaces.mcp.tools import TOOLS
+from hardwon.surfaces.mcp.views import PROMPTS, RESOURCES, Visitor, address_of, prompt_text, read_resource
+from hardwon.surfaces.operations import parsed
+from hardwon.training import adopt as episode_adoption
+from hardwon.tree.datasets import load_dataset
+from hardwon.tree.engine import MemoryEngine
+from hardwon.trust.access import Caller
 from serving import served
 
 _ANSWER_S: Final = 20.0
@@ -395,7 +396,7 @@ def _requested(folder: Path) -> Iterator[Run]:
 def _requests() -> list[bytes]:
     from urllib.parse import urlencode
 
-    from hardwon.serve.operations import OPERATIONS
+    from hardwon.surfaces.operations import OPERATIONS
 
     made = []
     for name, said in examples().items():
@@ -560,12 +561,12 @@ def _made_in_passing(make: Any) -> Any:
         return make(Path(folder))
 
 
-_EVENTS: Final = ("hardwon.store.reading", "hardwon.store.sqlite", "hardwon.store.writing", "hardwon.store.phrases")
+_EVENTS: Final = ("hardwon.store.query", "hardwon.store.sqlite.engine", "hardwon.store.base", "hardwon.store.phrases")
 
 MEMORY_TARGETS: Final = (
     Target(
         "load",
-        ("hardwon.store.jsonl", "hardwon.moving"),
+        ("hardwon.memory.jsonl", "hardwon.memory.transfer"),
         "bytes",
         lambda: [b"\n".join(records()[:9]), *records()[:5]],
         _taken_in("in.jsonl", lambda file, memory: memory.load(file)),
@@ -573,10 +574,10 @@ MEMORY_TARGETS: Final = (
     Target(
         "load of records",
         (
-            "hardwon.learn.lessons",
+            "hardwon.learn.tallies",
             "hardwon.learn.actions",
-            "hardwon.learn.repeats",
-            "hardwon.learn.runs",
+            "hardwon.text.sentences",
+            "hardwon.text.shell",
             "hardwon.learn.fix_rows",
             "hardwon.store.fix_tables",
         ),
@@ -586,65 +587,67 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "load of a data set",
-        ("hardwon.datasets.loading",),
+        ("hardwon.tree.datasets.check",),
         "text",
         data_sets,
         _taken_in("in.txt", lambda file, memory: load_dataset(memory, file, dry_run=True)),
     ),
-    Target("tree", ("hardwon.mirroring", "hardwon.store.tree_index", "hardwon.store.tree_files"), "json", records, _tree),
-    Target("question", ("hardwon.recalling", "hardwon.tokens", "hardwon.recall.compose"), "text", texts, _asked),
+    Target("tree", ("hardwon.tree.mirror", "hardwon.store.tree_index", "hardwon.tree.files"), "json", records, _tree),
+    Target("question", ("hardwon.memory.context", "hardwon.memory.tokens", "hardwon.brief.compose"), "text", texts, _asked),
     Target(
         "filters",
-        ("hardwon.recall.filters",),
+        ("hardwon.search.terms",),
         "value",
         lambda: [{"kind": "fix", "since": "2026-01-01", "tag": "x"}, {"key": "a=b", "path": "src/*"}],
         _filtered,
     ),
     Target(
         "fix attempt",
-        ("hardwon.doors.fix_input", "hardwon.doors.fixes", "hardwon.doors.fix_output"),
+        ("hardwon.fixes.input", "hardwon.fixes.ai_memory", "hardwon.fixes.ai_memory"),
         "value",
         lambda: [{"issue": issue, "reply": {"analysis": "a", "fix_commands": ["b"], "confidence": 0.5}} for issue in issues()],
         _attempted,
     ),
     Target(
         "training memory adopted",
-        ("hardwon.doors.episode_adoption", "hardwon.learn.adopted"),
+        ("hardwon.training.adopt", "hardwon.learn.support"),
         "json",
         training_memories,
         _taken_in("in.json", lambda file, memory: episode_adoption.adopt(file, memory)),
     ),
-    Target("fix history rows", ("hardwon.doors.fix_adoption",), "value", lambda: [dict(legacy_fixes.ORDINARY)], _old_rows),
-    Target("fix history file", ("hardwon.store.legacy_fixes",), "bytes", lambda: _made_in_passing(_old_database), _old_file),
+    Target("fix history rows", ("hardwon.fixes.adopt",), "value", lambda: [dict(legacy_fixes.ORDINARY)], _old_rows),
+    Target("fix history file", ("hardwon.fixes.legacy",), "bytes", lambda: _made_in_passing(_old_database), _old_file),
     Target(
         "knowledge base",
-        ("hardwon.doors.knowledge_base", "hardwon.doors.knowledge_keeping"),
+        ("hardwon.fixes.knowledge_base", "hardwon.fixes.knowledge_file"),
         "json",
         _knowledge,
         _taken_in("knowledge_base.json", lambda file, memory: adopt_knowledge_base(file, memory)),
     ),
-    Target("memory file", ("hardwon.store.sqlite_file", "hardwon.store.rows"), "bytes", _databases, _memory_file),
+    Target("memory file", ("hardwon.store.sqlite.file", "hardwon.store.rows"), "bytes", _databases, _memory_file),
     Target("backup", (), "bytes", _databases, _backup),
-    Target("Claude Code hook", ("hardwon.serve.claude_code",), "json", hook_events, _hooked),
-    Target("packed vectors", ("hardwon.store.vectors",), "bytes", lambda: [struct.pack("<3f", 0.1, 0.2, 0.3), b""], _vectors),
+    Target("Claude Code hook", ("hardwon.capture.agents",), "json", hook_events, _hooked),
+    Target(
+        "packed vectors", ("hardwon.store.sqlite.search",), "bytes", lambda: [struct.pack("<3f", 0.1, 0.2, 0.3), b""], _vectors
+    ),
     Target("events", _EVENTS, "json", _event_bodies, _events),
     Target(
         "BTB question",
-        ("hardwon.doors.btb",),
+        ("hardwon.tree.engine",),
         "value",
         lambda: [{"pattern": "outcome=*/**/*.json", "intent": {"ticket": 7}, "before": "2026-01-01"}],
         _engine,
     ),
     Target(
         "test results",
-        ("hardwon.feedback",),
+        ("hardwon.capture.tests",),
         "value",
         lambda: [{"node_id": "tests/a.py::t", "failed": True, "report": "E  assert 1 == 2", "run_id": "r"}],
         _tested,
     ),
     Target(
         "MCP arguments",
-        ("hardwon.serve.mcp_views", "hardwon.serve.mcp_btb", "hardwon.serve.arguments"),
+        ("hardwon.surfaces.mcp.views", "hardwon.surfaces.mcp.btb", "hardwon.surfaces.arguments"),
         "value",
         _visits,
         _visited,
@@ -652,13 +655,13 @@ MEMORY_TARGETS: Final = (
     Target(
         "HTTP request",
         (
-            "hardwon.serve.rest",
-            "hardwon.serve.rest_guards",
-            "hardwon.serve.web.site",
-            "hardwon.serve.web.pages",
-            "hardwon.serve.web.search_page",
-            "hardwon.serve.web.review_page",
-            "hardwon.serve.web.record_page",
+            "hardwon.surfaces.rest.app",
+            "hardwon.surfaces.rest.guard",
+            "hardwon.surfaces.web.site",
+            "hardwon.surfaces.web.pages",
+            "hardwon.surfaces.web.search_page",
+            "hardwon.surfaces.web.review_page",
+            "hardwon.surfaces.web.record_page",
         ),
         "bytes",
         _requests,
@@ -666,10 +669,10 @@ MEMORY_TARGETS: Final = (
     ),
     Target("LLM answer", ("hardwon.outside.llm",), "bytes", _model_replies, by(_model_answers)),
     Target("embedding answer", ("hardwon.outside.embedders",), "bytes", _vector_replies, by(_embedder_answers)),
-    Target("server's answer", ("hardwon.serve.client",), "bytes", _server_replies, by(_server_answers)),
+    Target("server's answer", ("hardwon.surfaces.client",), "bytes", _server_replies, by(_server_answers)),
     Target(
         "command line",
-        ("hardwon.serve.cli", "hardwon.serve.cli_base", "hardwon.serve.cli_input"),
+        ("hardwon.surfaces.cli.main", "hardwon.surfaces.cli.base", "hardwon.surfaces.cli.input"),
         "value",
         _command_lines,
         _commanded,

@@ -19,32 +19,51 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import failures_corpus
 import plausible
 import secrets_corpus
-from hardwon import attempts, intake, limits
-from hardwon.datasets import generate, literal, validate
-from hardwon.doors import adoption, episode_file, items
-from hardwon.doors.episodes import new_agent_memory, record_episode
+from hardwon import limits
+from hardwon.adapters import items
+from hardwon.brief import fence
+from hardwon.brief import lines as lesson
+from hardwon.capture import agent_settings as claude_code
+from hardwon.capture import agent_settings as json_settings
+from hardwon.capture import git_hooks, pytest_plugin
+from hardwon.capture import run as attempts
+from hardwon.capture.agents import read_event
+from hardwon.capture.tests import name_of_test, names_test
 from hardwon.errors import HardwonError
-from hardwon.fields import parse_time
-from hardwon.govern import provenance
-from hardwon.govern.feedback import name_of_test, names_test
-from hardwon.govern.redaction import names_secret, redact, redact_json
-from hardwon.learn import distil, entities, failure_reports, failures, restating, sentences, shell_lines, signatures, wording
-from hardwon.learn.canonical import canonical
-from hardwon.locations import without_password
-from hardwon.model import Fact, parse_record
-from hardwon.outside import checkout, claude_code, git_hooks, json_settings
+from hardwon.learn import prompts as distil
+from hardwon.learn import prompts as restating
+from hardwon.learn import tallies as signatures
+from hardwon.memory import intake
+from hardwon.memory.settings import Settings
+from hardwon.outside import files
+from hardwon.outside import git as checkout
 from hardwon.outside.git import Repository
 from hardwon.outside.llm import ChatModel
-from hardwon.recall import fence, lesson, terms
-from hardwon.recall.globs import Glob
-from hardwon.recall.tokens import count_tokens, cut_to_tokens
-from hardwon.routing import Coherence, values_in
-from hardwon.serve import mcp_clients, pytest_plugin, rest_settings
-from hardwon.serve.claude_code import read_event
-from hardwon.serve.operations import OPERATIONS
-from hardwon.serve.rest_input import from_body, from_query
-from hardwon.serve.settings import Settings
-from hardwon.store import files, packing, place, tree_format
+from hardwon.outside.locations import without_password
+from hardwon.records.fields import parse_time
+from hardwon.records.kinds import Fact, parse_record
+from hardwon.store import places as place
+from hardwon.store import rows as packing
+from hardwon.surfaces import adopt as adoption
+from hardwon.surfaces.mcp import clients as mcp_clients
+from hardwon.surfaces.operations import OPERATIONS
+from hardwon.surfaces.rest import guard as rest_settings
+from hardwon.surfaces.rest.app import from_body, from_query
+from hardwon.text import entities, failure_reports, failures, sentences, terms
+from hardwon.text import entities as provenance
+from hardwon.text import shell as shell_lines
+from hardwon.text import words as wording
+from hardwon.text.clean import clean_line
+from hardwon.text.globs import Glob
+from hardwon.text.tokens import count_tokens, cut_to_tokens
+from hardwon.text.words import canonical
+from hardwon.training import file as episode_file
+from hardwon.training.functions import new_agent_memory, record_episode
+from hardwon.tree import format as tree_format
+from hardwon.tree.datasets import generate, validate
+from hardwon.tree.datasets import read as literal
+from hardwon.tree.routing import Coherence, values_in
+from hardwon.trust.redact import names_secret, redact, redact_json
 
 Kind = Literal["text", "bytes", "json", "value"]
 Run = Callable[[Any], object]
@@ -139,7 +158,7 @@ def _record(data: bytes) -> None:
 
 
 def _literal(text: str) -> None:
-    literal.read(text)
+    literal.read_literal(text)
 
 
 @contextmanager
@@ -231,10 +250,10 @@ def _counted(text: str) -> None:
 
 def _fenced(text: str) -> None:
     mark = "0123456789abcdef"
-    assert "\n" not in fence.clean_line(text, 200)
-    shown = fence.fenced([fence.clean_line(line, 300) for line in text.split("\n")[:20]], mark)
+    assert "\n" not in clean_line(text, 200)
+    shown = fence.fenced([clean_line(line, 300) for line in text.split("\n")[:20]], mark)
     assert isinstance(shown, str)
-    line = fence.clean_line(text, limits.LESSON_CHARS_MAX)
+    line = clean_line(text, limits.LESSON_CHARS_MAX)
     lesson.without_mark(line)
     lesson.command_without_mark(line)
     lesson.shown_name(text)
@@ -444,18 +463,18 @@ def _bodies() -> list[bytes]:
 
 
 TARGETS: Final = (
-    Target("record", ("hardwon.model", "hardwon.fields"), "json", records, by(_record)),
-    Target("Python data set", ("hardwon.datasets.literal",), "text", data_sets, by(_literal)),
+    Target("record", ("hardwon.records.kinds", "hardwon.records.fields"), "json", records, by(_record)),
+    Target("Python data set", ("hardwon.tree.datasets.read",), "text", data_sets, by(_literal)),
     Target(
         "data set",
-        ("hardwon.datasets.reading", "hardwon.datasets.checks", "hardwon.datasets.realism"),
+        ("hardwon.tree.datasets.read", "hardwon.tree.datasets.check", "hardwon.tree.datasets.realism"),
         "text",
         data_sets,
         _data_set,
     ),
     Target(
         "tree file",
-        ("hardwon.store.tree_format",),
+        ("hardwon.tree.format",),
         "json",
         records,
         by(_tree_file),
@@ -463,47 +482,47 @@ TARGETS: Final = (
     ),
     Target(
         "training memory",
-        ("hardwon.doors.episode_file", "hardwon.doors.episode_dict"),
+        ("hardwon.training.file", "hardwon.training.shape"),
         "json",
         lambda: training_memories(),
         by(_training_memory),
     ),
-    Target("training episode", ("hardwon.doors.episode_input",), "value", lambda: training_episodes(), by(_training_episode)),
+    Target("training episode", ("hardwon.training.shape",), "value", lambda: training_episodes(), by(_training_episode)),
     Target(
         "failure report",
-        ("hardwon.learn.failures", "hardwon.learn.failure_reports", "hardwon.attempts"),
+        ("hardwon.text.failures", "hardwon.text.failure_reports", "hardwon.capture.run"),
         "text",
         reports,
         by(_failure),
     ),
-    Target("issue signature", ("hardwon.learn.signatures",), "value", issues, by(_signature)),
-    Target("shell line", ("hardwon.learn.shell_lines", "hardwon.govern.provenance"), "text", lines_of_shell, by(_shell_line)),
+    Target("issue signature", ("hardwon.learn.tallies",), "value", issues, by(_signature)),
+    Target("shell line", ("hardwon.text.shell", "hardwon.text.entities"), "text", lines_of_shell, by(_shell_line)),
     Target(
         "sentence",
-        ("hardwon.learn.sentences", "hardwon.learn.entities", "hardwon.learn.wording", "hardwon.learn.canonical"),
+        ("hardwon.text.sentences", "hardwon.text.entities", "hardwon.text.words", "hardwon.text.words"),
         "text",
         texts,
         by(_sentence),
     ),
-    Target("LLM rules", ("hardwon.learn.distil",), "text", lambda: llm_replies(), by(_rules)),
-    Target("LLM restatement", ("hardwon.learn.restating",), "text", lambda: llm_replies(), by(_restated)),
+    Target("LLM rules", ("hardwon.learn.prompts",), "text", lambda: llm_replies(), by(_rules)),
+    Target("LLM restatement", ("hardwon.learn.prompts",), "text", lambda: llm_replies(), by(_restated)),
     Target("LLM address", (), "text", lambda: addresses(), by(_llm_address)),
-    Target("redaction", ("hardwon.govern.redaction",), "text", secrets_told, by(_redacted)),
+    Target("redaction", ("hardwon.trust.redact",), "text", secrets_told, by(_redacted)),
     Target("redaction of JSON", (), "value", lambda: [json.loads(each) for each in records()], by(redact_json)),
-    Target("search terms", ("hardwon.recall.terms",), "text", texts, by(_searched)),
-    Target("tokens", ("hardwon.recall.tokens",), "text", texts, by(_counted)),
-    Target("fence", ("hardwon.recall.fence", "hardwon.recall.lesson"), "text", texts, by(_fenced)),
+    Target("search terms", ("hardwon.text.terms",), "text", texts, by(_searched)),
+    Target("tokens", ("hardwon.text.tokens",), "text", texts, by(_counted)),
+    Target("fence", ("hardwon.brief.fence", "hardwon.brief.lines"), "text", texts, by(_fenced)),
     Target(
         "glob",
-        ("hardwon.recall.globs",),
+        ("hardwon.text.globs",),
         "text",
         lambda: ["outcome=*/**/*.json", "**", "a/[!b-d]?/x*.json", "[]]*", ".*/?"],
         by(_glob),
     ),
-    Target("routing", ("hardwon.routing",), "value", _schemas, by(_routed)),
+    Target("routing", ("hardwon.tree.routing",), "value", _schemas, by(_routed)),
     Target(
         "item",
-        ("hardwon.doors.items",),
+        ("hardwon.adapters.items",),
         "value",
         lambda: [
             {"value": {"score": 3, "by": {"name": "a"}, "tags": ["x", 1.5]}, "filter": {"score": {"$gte": 2}}},
@@ -513,27 +532,27 @@ TARGETS: Final = (
     ),
     Target("routing by paths", (), "value", lambda: [["a/outcome=x/b=2/c.json", "a/outcome=y/d.json"], ["x=1"]], by(_derived)),
     Target("time", (), "value", lambda: ["2026-03-02T09:00:00Z", 1_772_441_600, 1.5e9, "2026-03-02", "20260302T09"], by(_time)),
-    Target("cursor", ("hardwon.intake",), "text", lambda: cursors(), by(_cursor)),
-    Target("place", ("hardwon.locations", "hardwon.store.place"), "text", lambda: addresses(), by(_place)),
-    Target("REST query", ("hardwon.serve.rest_input", "hardwon.serve.arguments"), "text", lambda: queries(), by(_query)),
-    Target("REST body", ("hardwon.serve.shapes",), "bytes", _bodies, by(_body)),
+    Target("cursor", ("hardwon.memory.intake",), "text", lambda: cursors(), by(_cursor)),
+    Target("place", ("hardwon.outside.locations", "hardwon.store.places"), "text", lambda: addresses(), by(_place)),
+    Target("REST query", ("hardwon.surfaces.rest.app", "hardwon.surfaces.arguments"), "text", lambda: queries(), by(_query)),
+    Target("REST body", ("hardwon.surfaces.operations",), "bytes", _bodies, by(_body)),
     Target(
         "settings file",
-        ("hardwon.serve.settings",),
+        ("hardwon.memory.settings",),
         "text",
         lambda: ['project = "a"\nauthor = "b"\n', 'memory = "x/y.db"\n'],
         _settings,
     ),
     Target(
         "settings of others",
-        ("hardwon.outside.json_settings", "hardwon.outside.claude_code", "hardwon.serve.mcp_clients"),
+        ("hardwon.capture.agent_settings", "hardwon.capture.agent_settings", "hardwon.surfaces.mcp.clients"),
         "json",
         lambda: settings_of_others(),
         _settings_of_others,
     ),
     Target(
         "git hooks",
-        ("hardwon.outside.git_hooks",),
+        ("hardwon.capture.git_hooks",),
         "bytes",
         lambda: [b"#!/bin/sh\necho mine\n", git_hooks.script("post-commit").encode()],
         _git_hooks,
@@ -541,14 +560,14 @@ TARGETS: Final = (
     Target("git folder", ("hardwon.outside.git",), "bytes", lambda: git_folders(), _git_folder),
     Target(
         "git answer",
-        ("hardwon.outside.checkout",),
+        ("hardwon.outside.git",),
         "bytes",
         lambda: [b"R100\0a.py\0b.py\0A\0c.py\0", b"H src/a.py\0? b c.py\0"],
         by(_git_answer),
     ),
     Target(
         "test name",
-        ("hardwon.govern.feedback",),
+        ("hardwon.capture.tests",),
         "text",
         lambda: ["tests/test_a.py::TestB::test_c[1-x]", "tests/a.py::t"],
         by(_test_name),
@@ -556,26 +575,30 @@ TARGETS: Final = (
     Target("Claude Code event", (), "json", lambda: hook_events(), by(_hook_event)),
     Target(
         "packed body",
-        ("hardwon.store.packing",),
+        ("hardwon.store.rows",),
         "text",
         lambda: [packing.pack(each.decode()) for each in records()[:8]],
         by(_unpacked),
         (ValueError,),
     ),
     Target(
-        "mounts", ("hardwon.store.files",), "text", lambda: mounts(), by(lambda text: files.file_system_of(Path("/a/b"), text))
+        "mounts",
+        ("hardwon.outside.files",),
+        "text",
+        lambda: mounts(),
+        by(lambda text: files.file_system_of(Path("/a/b"), text)),
     ),
     Target(
         "server's name",
-        ("hardwon.serve.rest_settings",),
+        ("hardwon.surfaces.rest.guard",),
         "text",
         lambda: ["tools.example.org:8080", "[::1]:80", "https://tools.example.org"],
         by(_server_name),
     ),
-    Target("traceback of pytest", ("hardwon.serve.pytest_plugin",), "text", reports, _traceback),
+    Target("traceback of pytest", ("hardwon.capture.pytest_plugin",), "text", reports, _traceback),
     Target(
         "store kind",
-        ("hardwon.doors.adoption",),
+        ("hardwon.surfaces.adopt",),
         "bytes",
         lambda: [*records()[:5], *(text.encode() for text in data_sets())],
         _store_kind,
@@ -620,7 +643,7 @@ def addresses() -> list[str]:
 
 
 def cursors() -> list[str]:
-    from hardwon.store.contract import Cursor
+    from hardwon.store.types import Cursor
 
     return [
         intake.written_cursor(Cursor(at_us, "0190a5c8-7e2b-7000-8000-000000000001")) for at_us in (0, 1_772_441_600_000_000)

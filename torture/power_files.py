@@ -10,11 +10,13 @@ from typing import Any, Final
 from unittest import mock
 
 from hardwon import Memory
-from hardwon.doors import episodes, fixes
-from hardwon.doors.episode_adoption import export_agent_memory
-from hardwon.doors.fixes import AIMemory
-from hardwon.outside import claude_code, git_hooks
-from hardwon.serve.mcp_clients import CLIENTS, take_out, write
+from hardwon.capture import agent_settings as claude_code
+from hardwon.capture import git_hooks
+from hardwon.fixes import ai_memory as fixes
+from hardwon.fixes.ai_memory import AIMemory
+from hardwon.surfaces.mcp.clients import CLIENTS, take_out, write
+from hardwon.training import functions as episodes
+from hardwon.training.adopt import export_agent_memory
 from power_workloads import MEMORY, PLACES, WORDS, Seen, Step, Ticking, Workload, files_in, health_of, records_in, writes
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))

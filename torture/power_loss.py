@@ -29,7 +29,7 @@ from unittest import mock
 
 from amounts import one_or_more
 from hardwon.errors import HardwonError
-from hardwon.store import files
+from hardwon.outside import files
 from power_database import OfRecords
 from power_disk import DAMAGES, Damage, History, State, after_power_loss
 from power_files import OfCopies, OfFixHistory, OfTokens, OfTrainingMemory

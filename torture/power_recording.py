@@ -20,7 +20,7 @@ from unittest import mock
 
 import apsw
 
-from hardwon.store import tree_files
+from hardwon.tree import files as tree_files
 from power_disk import ROOT, Cut, History, Named, Operation, Removed, Renamed, Synced, SyncedAll, Write, whole
 
 _VFS_NAME: Final = "recorded"

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from hardwon import Memory
-from hardwon.fields import is_derived
-from hardwon.model import Experience
+from hardwon.records.fields import is_derived
+from hardwon.records.kinds import Experience
 from power_database import Do, OfRecords
 from power_workloads import MEMORY, PLACES, Seen, Ticking, files_in, health_of, records_in, writes
 

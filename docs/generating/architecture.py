@@ -13,21 +13,19 @@ from generating.markdown import MADE, code, table
 ARCHITECTURE: Final = Path(__file__).parent.parent / "architecture.md"
 SOURCE: Final = Path(hardwon.__file__).parent
 VALUES: Final = "Values"
-NOUNS: Final = "Beside memory, a noun each"
-ARE_VALUES: Final = {"errors", "fields", "limits", "locations", "model", "routing"}
-FOLDERS: Final = "learn recall govern outside store store/postgres memory datasets doors serve serve/web".split()
+FOLDERS: Final = (
+    "records text learn search brief trust outside store store/sqlite store/postgres memory tree tree/datasets training fixes "
+    "capture adapters surfaces surfaces/cli surfaces/rest surfaces/mcp surfaces/web"
+).split()
 
 
 def page() -> str:
     """What is written by hand stays; behind the mark stands every module with the first sentence of its docstring."""
     parts = [f"{ARCHITECTURE.read_text(encoding='utf-8').partition(MADE)[0]}{MADE}\n"]
-    loose = _modules_in(SOURCE)
-    parts.append(_room(VALUES, [path for path in loose if path.stem in ARE_VALUES]))
+    parts.append(_room(VALUES, _modules_in(SOURCE)))
     for name in FOLDERS:
         folder = SOURCE / name
         parts.append(_room(name, _modules_in(folder), f"{_first_sentence(folder / '__init__.py')}\n\n"))
-        if name == "memory":
-            parts.append(_room(NOUNS, [path for path in loose if path.stem not in ARE_VALUES]))
     return "\n".join(parts)
 
 

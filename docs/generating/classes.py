@@ -11,10 +11,10 @@ from typing import Any
 import hardwon
 from generating.markdown import code, fields_table, listed, prose, table
 from generating.signatures import call, named_in, returned, words_in, written
-from hardwon import model
-from hardwon.fields import Model
 from hardwon.memory import Memory
-from hardwon.model import Record
+from hardwon.records import kinds as model
+from hardwon.records.fields import Model
+from hardwon.records.kinds import Record
 
 # --- records ----------------------------------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ def records_section() -> Iterator[str]:
     also = [name for name, found in vars(Record).items() if _told(found)] + ["to_json", "to_json_bytes"]
     yield "and\n\n" + table(("also", ""), ((code(call(Record, name)), prose(_told(getattr(Record, name)))) for name in also))
     inner = [name for name in records() if name not in hardwon.__all__]
-    yield f"{listed(map(link, inner), 'and')} are parts of others, and are imported from `hardwon.model`.\n"
+    yield f"{listed(map(link, inner), 'and')} are parts of others, and are imported from `hardwon.records.kinds`.\n"
     for name, kind in records().items():
         yield from _record(name, kind)
     for name in hardwon.__all__:

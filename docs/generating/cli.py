@@ -10,8 +10,8 @@ from typing import Any, Final
 import typer
 
 from generating.markdown import MADE, code, table
-from hardwon.serve import cli  # noqa: F401  # it declares its commands
-from hardwon.serve.cli_base import EXAMPLES, FIXES, GROUPS, app
+from hardwon.surfaces.cli import main as cli  # noqa: F401  # it declares its commands
+from hardwon.surfaces.cli.base import EXAMPLES, FIXES, GROUPS, app
 
 BEGINS: Final = f"""\
 # The command line

@@ -11,15 +11,15 @@ from mcp import Client
 
 from generating.markdown import MADE, code, listed, table
 from generating.takes import own_fields, shared_fields
-from hardwon.govern.access import Caller
 from hardwon.memory import Memory
-from hardwon.serve.arguments import Nothing
-from hardwon.serve.gate import Gate
-from hardwon.serve.mcp_btb import BTB_TOOLS
-from hardwon.serve.mcp_server import INSTRUCTIONS, make_server
-from hardwon.serve.mcp_tools import TOOLS
-from hardwon.serve.mcp_views import Visitor
-from hardwon.serve.operations import OPERATIONS
+from hardwon.surfaces.arguments import Nothing
+from hardwon.surfaces.gate import Gate
+from hardwon.surfaces.mcp.btb import BTB_TOOLS
+from hardwon.surfaces.mcp.server import INSTRUCTIONS, make_server
+from hardwon.surfaces.mcp.tools import TOOLS
+from hardwon.surfaces.mcp.views import Visitor
+from hardwon.surfaces.operations import OPERATIONS
+from hardwon.trust.access import Caller
 
 BEGINS: Final = f"""\
 # MCP

@@ -11,18 +11,18 @@ from generating.classes import answers_section, is_told, link, records_section
 from generating.markdown import MADE, allowed, code, listed, prose, table
 from generating.signatures import call, named_in, returned, signature, words_in
 from hardwon import errors, limits
-from hardwon.intake import Envelope
 from hardwon.memory import Memory
-from hardwon.memory.asking import Asking
+from hardwon.memory.ask import Asking
+from hardwon.memory.care import Keeping
 from hardwon.memory.core import Core
-from hardwon.memory.deciding import Deciding
+from hardwon.memory.decide import Deciding
 from hardwon.memory.entries import Entries
-from hardwon.memory.keeping import Keeping
+from hardwon.memory.intake import Envelope
 from hardwon.memory.learned import Learned
-from hardwon.memory.recording import Recording
-from hardwon.recall.filters import Filters
-from hardwon.serve.arguments import Filtered
-from hardwon.serve.operations import HERE_ALONE
+from hardwon.memory.record import Recording
+from hardwon.search.terms import Filters
+from hardwon.surfaces.arguments import Filtered
+from hardwon.surfaces.operations import HERE_ALONE
 
 GROUPS: Final[Mapping[str, tuple[type, str]]] = {
     "Recording": (Recording, "What was tried and found goes in. Each call is one transaction, and is on disk when it returns."),
@@ -62,7 +62,7 @@ with Memory("agent_brain") as memory:
 
 Everything here is imported from `hardwon`; what methods give back is described under [Answers](#answers). Code written for
 older designs imports from [`hardwon.doors`](../migration/btb-tree.md), data sets come from
-[`hardwon.datasets`](../datasets.md). Names that are not on this page may change without notice. [limits.md](limits.md) has
+[`hardwon.tree.datasets`](../datasets.md). Names that are not on this page may change without notice. [limits.md](limits.md) has
 every bound with its reason.
 
 A wrong argument is an [`InvalidInputError`](#errors) that names the field, what was given and what is allowed; nothing was

@@ -8,9 +8,9 @@ from typing import Final
 
 from generating.markdown import MADE, Schema, allowed, code, fields_table, listed, prose, table
 from generating.takes import SHARED, own_fields, shared_fields
-from hardwon.model import Record
-from hardwon.serve.operations import OPERATIONS
-from hardwon.serve.rest_openapi import document
+from hardwon.records.kinds import Record
+from hardwon.surfaces.operations import OPERATIONS
+from hardwon.surfaces.rest.openapi import document
 
 BEGINS: Final = f"""\
 # HTTP

@@ -6,7 +6,7 @@ from typing import Final
 
 from generating.markdown import MADE, code, number, table
 from hardwon import limits
-from hardwon.serve import settings
+from hardwon.memory import settings
 
 BEGINS: Final = f"""\
 # Settings

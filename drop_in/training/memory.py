@@ -7,32 +7,33 @@ from __future__ import annotations
 from typing import Any
 
 from hardwon import limits
-from hardwon.doors import episodes
-from hardwon.doors.episodes import CONSOLIDATION_EVERY as CONSOLIDATION_EVERY
-from hardwon.doors.episodes import DEFAULT_PATH as DEFAULT_PATH
-from hardwon.doors.episodes import MAX_EPISODES_STORED as MAX_EPISODES_STORED
-from hardwon.doors.episodes import MAX_RULES_PER_TASK as MAX_RULES_PER_TASK
-from hardwon.doors.episodes import TrainingMemoryWarning as TrainingMemoryWarning
-from hardwon.doors.episodes import maybe_consolidate_memory as maybe_consolidate_memory
-from hardwon.doors.episodes import memory_summary as memory_summary
-from hardwon.doors.episodes import new_agent_memory as new_agent_memory
-from hardwon.doors.episodes import save_agent_memory as save_agent_memory
+from hardwon.training import functions as episodes
+from hardwon.training.functions import CONSOLIDATION_EVERY as CONSOLIDATION_EVERY
+from hardwon.training.functions import DEFAULT_PATH as DEFAULT_PATH
+from hardwon.training.functions import MAX_EPISODES_STORED as MAX_EPISODES_STORED
+from hardwon.training.functions import MAX_RULES_PER_TASK as MAX_RULES_PER_TASK
+from hardwon.training.functions import TrainingMemoryWarning as TrainingMemoryWarning
+from hardwon.training.functions import maybe_consolidate_memory as maybe_consolidate_memory
+from hardwon.training.functions import memory_summary as memory_summary
+from hardwon.training.functions import new_agent_memory as new_agent_memory
+from hardwon.training.functions import save_agent_memory as save_agent_memory
 
 
 def load_agent_memory(path: episodes.Where = DEFAULT_PATH, *, lenient: bool = True) -> dict[str, Any]:
-    """See `hardwon.doors.episodes.load_agent_memory`."""
+    """See `hardwon.training.functions.load_agent_memory`."""
     return episodes.load_agent_memory(path, lenient=lenient)
 
 
 def record_episode(
     memory: dict[str, Any], episode_data: dict[str, Any], *, lenient: bool = True, clock: episodes.Clock | None = None
 ) -> dict[str, Any]:
-    """See `hardwon.doors.episodes.record_episode`."""
+    """See `hardwon.training.functions.record_episode`."""
     return episodes.record_episode(memory, episode_data, lenient=lenient, clock=clock)
 
 
 def build_memory_context(memory: dict[str, Any], task_id: Any = None, max_rules: int = 5, max_recent: int = 3) -> str:
-    """See `hardwon.doors.episodes.build_memory_context`. A task may be a number, and any number of items may be asked for."""
+    """See `hardwon.training.functions.build_memory_context`. A task may be a number;
+    any number of items may be asked for."""
     task = None if task_id is None else str(task_id)
     most = (max(0, min(int(number), limits.SHOWN_MAX)) for number in (max_rules, max_recent))
     return episodes.build_memory_context(memory, task, *most)

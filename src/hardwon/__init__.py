@@ -3,43 +3,43 @@
 import typing as _typing
 
 from hardwon.errors import HardwonError as HardwonError
-from hardwon.learn.confidence import Odds as Odds
-from hardwon.learn.failures import failure_hash as failure_hash
-from hardwon.learn.signatures import fix_history_signature as fix_history_signature
-from hardwon.learn.signatures import generate_issue_signature as generate_issue_signature
-from hardwon.learn.trajectories import step_credit as step_credit
+from hardwon.learn.actions import step_credit as step_credit
+from hardwon.learn.odds import Odds as Odds
+from hardwon.learn.tallies import fix_history_signature as fix_history_signature
+from hardwon.learn.tallies import generate_issue_signature as generate_issue_signature
 from hardwon.memory import Memory as Memory
-from hardwon.model import AgentDBMetadata as AgentDBMetadata
-from hardwon.model import AtomicFact as AtomicFact
-from hardwon.model import Decision as Decision
-from hardwon.model import Entities as Entities
-from hardwon.model import Episode as Episode
-from hardwon.model import Experience as Experience
-from hardwon.model import Fact as Fact
-from hardwon.model import Fix as Fix
-from hardwon.model import Issue as Issue
-from hardwon.model import Metadata as Metadata
-from hardwon.model import MistakeCard as MistakeCard
-from hardwon.model import ReasoningTrajectory as ReasoningTrajectory
-from hardwon.model import SolutionPattern as SolutionPattern
-from hardwon.model import Source as Source
-from hardwon.model import Step as Step
-from hardwon.model import Trajectory as Trajectory
-from hardwon.model import json_schema as json_schema
+from hardwon.records.kinds import AgentDBMetadata as AgentDBMetadata
+from hardwon.records.kinds import AtomicFact as AtomicFact
+from hardwon.records.kinds import Decision as Decision
+from hardwon.records.kinds import Entities as Entities
+from hardwon.records.kinds import Episode as Episode
+from hardwon.records.kinds import Experience as Experience
+from hardwon.records.kinds import Fact as Fact
+from hardwon.records.kinds import Fix as Fix
+from hardwon.records.kinds import Issue as Issue
+from hardwon.records.kinds import Metadata as Metadata
+from hardwon.records.kinds import MistakeCard as MistakeCard
+from hardwon.records.kinds import ReasoningTrajectory as ReasoningTrajectory
+from hardwon.records.kinds import SolutionPattern as SolutionPattern
+from hardwon.records.kinds import Source as Source
+from hardwon.records.kinds import Step as Step
+from hardwon.records.kinds import Trajectory as Trajectory
+from hardwon.records.kinds import json_schema as json_schema
+from hardwon.text.failures import failure_hash as failure_hash
 
 if _typing.TYPE_CHECKING:
-    from hardwon.learn.patterns import Pattern as Pattern
+    from hardwon.brief.advice import Advice as Advice
+    from hardwon.learn.fixes import Pattern as Pattern
     from hardwon.learn.rules import Card as Card
     from hardwon.learn.rules import Rule as Rule
+    from hardwon.memory.context import Context as Context
     from hardwon.outside.embedders import CallableEmbedder as CallableEmbedder
     from hardwon.outside.embedders import EndpointEmbedder as EndpointEmbedder
     from hardwon.outside.embedders import FastembedEmbedder as FastembedEmbedder
     from hardwon.outside.embedders import WordLlamaEmbedder as WordLlamaEmbedder
     from hardwon.outside.llm import ChatModel as ChatModel
-    from hardwon.recall.advice import Advice as Advice
-    from hardwon.recall.hit import Hit as Hit
-    from hardwon.recalling import Context as Context
-    from hardwon.serve.client import Client as Client
+    from hardwon.search.rank import Hit as Hit
+    from hardwon.surfaces.client import Client as Client
 
 __version__ = "0.11.1"
 
@@ -84,16 +84,16 @@ __all__ = [
 
 # Imported when somebody asks for them: a memory opens without, and Client's HTTP and TLS take longer than all the rest.
 _LATER: _typing.Final = {
-    "Advice": "hardwon.recall.advice",
+    "Advice": "hardwon.brief.advice",
     "CallableEmbedder": "hardwon.outside.embedders",
     "Card": "hardwon.learn.rules",
     "ChatModel": "hardwon.outside.llm",
-    "Client": "hardwon.serve.client",
-    "Context": "hardwon.recalling",
+    "Client": "hardwon.surfaces.client",
+    "Context": "hardwon.memory.context",
     "EndpointEmbedder": "hardwon.outside.embedders",
     "FastembedEmbedder": "hardwon.outside.embedders",
-    "Hit": "hardwon.recall.hit",
-    "Pattern": "hardwon.learn.patterns",
+    "Hit": "hardwon.search.rank",
+    "Pattern": "hardwon.learn.fixes",
     "Rule": "hardwon.learn.rules",
     "WordLlamaEmbedder": "hardwon.outside.embedders",
 }

@@ -14,7 +14,7 @@ INTERRUPTED = 130
 def main() -> None:
     try:
         gc.disable()
-        from hardwon.serve.cli import main as run
+        from hardwon.surfaces.cli.main import main as run
 
         gc.freeze()
         gc.enable()

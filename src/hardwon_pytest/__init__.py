@@ -115,7 +115,7 @@ class Watcher:
             self._line = f"hardwon: nothing was recorded: {said}", True
 
     def _record(self, passed: list[str]) -> None:
-        from hardwon.serve.pytest_plugin import record  # takes longer than many a test run
+        from hardwon.capture.pytest_plugin import record
 
         memory, project, folder = self._asked()
         with warnings.catch_warnings():

@@ -1,1 +1,1 @@
-"""The APIs of existing designs, thin: code written against them runs unchanged on one memory."""
+"""Where the designs and adapters were until 0.11: these names lead to where they are now."""

@@ -1,1 +1,1 @@
-"""Experience becomes knowledge. Pure functions: values in, values out."""
+"""A record becomes tallies, and tallies become knowledge. Pure functions."""

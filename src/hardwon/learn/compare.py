@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.learn import beta
+from hardwon.learn import odds as beta
 
 _SURE: Final = 0.95
 _NORMAL: Final = 1.959963984540054  # what Student's distribution comes to

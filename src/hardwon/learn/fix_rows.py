@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.learn.lessons import level_of_fix, recorded_signature, strategy_key
-from hardwon.learn.signatures import fix_history_signature
-from hardwon.model import Cleaned, Fix, Record
+from hardwon.learn.tallies import fix_history_signature, level_of_fix, recorded_signature, strategy_key
+from hardwon.records.kinds import Cleaned, Fix, Record
 
 _NO_SYSTEM_INFO: Final = "{}"
 

@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.intake import Envelope
-from hardwon.memory.asking import Asking
+from hardwon.memory.ask import Asking
+from hardwon.memory.care import Keeping
 from hardwon.memory.core import BY_MEMORY as BY_MEMORY
 from hardwon.memory.core import Clock as Clock
-from hardwon.memory.deciding import Deciding
+from hardwon.memory.decide import Deciding
 from hardwon.memory.entries import Entries
-from hardwon.memory.keeping import Keeping
+from hardwon.memory.intake import Envelope
 from hardwon.memory.learned import Learned
-from hardwon.memory.recording import Recording
+from hardwon.memory.record import Recording
 
 if TYPE_CHECKING:
-    from hardwon.recorder import EpisodeRecorder, TrajectoryRecorder
-    from hardwon.reports import Merged
-    from hardwon.store.contract import Progress
+    from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
+    from hardwon.memory.results import Merged
+    from hardwon.store.types import Progress
 
 
 class Memory(Entries, Recording, Asking, Learned, Deciding, Keeping):
@@ -38,20 +38,20 @@ class Memory(Entries, Recording, Asking, Learned, Deciding, Keeping):
 
     def trajectory(self, task: str, **envelope: Unpack[Envelope]) -> TrajectoryRecorder:
         """`with m.trajectory(task) as t: t.step(action, observation, reward)`: recorded whatever happens in the block."""
-        from hardwon.recorder import TrajectoryRecorder
+        from hardwon.memory.recorders import TrajectoryRecorder
 
         return TrajectoryRecorder(self, task, envelope)
 
     def episode(self, task_id: str, **envelope: Unpack[Envelope]) -> EpisodeRecorder:
         """`with m.episode(task_id) as ep: ep.mistake(text); ep.score = 0.4`: recorded whatever happens in the block."""
-        from hardwon.recorder import EpisodeRecorder
+        from hardwon.memory.recorders import EpisodeRecorder
 
         return EpisodeRecorder(self, task_id, envelope)
 
     def merge(self, other: Memory | str | Path, progress: Progress | None = None) -> Merged:
         """Brings in what another memory of the same project knows: its records, statuses and tombstones. Merging twice, or the
         other way round, gives the same memory. Where both keep an id with different content, each keeps its own."""
-        from hardwon import moving
+        from hardwon.memory import transfer as moving
 
         if not isinstance(other, Memory) and not Memory.exists(other):
             raise PlaceError(f"there is no memory at {other}")

@@ -11,34 +11,32 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from hardwon import intake, limits
+from hardwon import limits
 from hardwon.errors import ConflictError, EmbeddingError, InvalidInputError, UnknownRecordError
-from hardwon.fields import new_id, now, to_us
-from hardwon.govern.cleaning import without_secrets
-from hardwon.govern.redaction import redact
-from hardwon.govern.trust import check_claim, credits_of_others, proved_itself, was_confirmed
-from hardwon.model import INTERNAL_KINDS, MODEL_OF_KIND, AnyRecord, Decision, Event, Metadata, Record
-from hardwon.once import Requests
+from hardwon.memory import intake
+from hardwon.memory.project import Requests, happen, really_conflicting
+from hardwon.outside import files
 from hardwon.outside.git import NO_HEAD, Head, Repository, repository_root
-from hardwon.recall.filters import Filters
-from hardwon.recall.searchable import searchable_text
-from hardwon.store import files, place
-from hardwon.store.contract import Cursor, Row, Store, Stored, Writer
-from hardwon.store.opening import open_store
+from hardwon.records.fields import new_id, now, to_us
+from hardwon.records.kinds import INTERNAL_KINDS, MODEL_OF_KIND, AnyRecord, Decision, Event, Metadata, Record
+from hardwon.search.terms import Filters, searchable_text
+from hardwon.store import places as place
+from hardwon.store.places import open_store
 from hardwon.store.rows import original_of, record_of, row_of
-from hardwon.store.sqlite import SqliteStore
-from hardwon.store.sqlite_writer import SqliteWriter
+from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
 from hardwon.store.tree_index import Tree
-from hardwon.upkeep import happen, really_conflicting
+from hardwon.store.types import Cursor, Row, Store, Stored, Writer
+from hardwon.trust.lifecycle import check_claim, credits_of_others, proved_itself, was_confirmed
+from hardwon.trust.redact import redact, without_secrets
 
 if TYPE_CHECKING:
-    from hardwon.checking import Watch
-    from hardwon.knowledge import Knowledge
-    from hardwon.mirroring import Mirror, Planting
-    from hardwon.outside.checkout import Checkout
+    from hardwon.memory.knowledge import Knowledge
+    from hardwon.memory.staleness import Watch
+    from hardwon.memory.tokens import Tokens
     from hardwon.outside.embedders import Embedder
+    from hardwon.outside.git import Checkout
     from hardwon.outside.llm import Llm
-    from hardwon.tokens import Tokens
+    from hardwon.tree.mirror import Mirror, Planting
 
 
 NO_LLM: Final = "no LLM is configured: open the memory with llm=…, or set GROQ_API_KEY, or API_BASE_URL to a local one"
@@ -197,7 +195,7 @@ class Core:
         if changes:
             record = record.altered(metadata=metadata.altered(**changes))
         if head is not NO_HEAD and self._checkout:
-            from hardwon.checking import with_files_found  # only inside a checkout
+            from hardwon.memory.staleness import with_files_found
 
             record = with_files_found(record, self._checkout)
         return without_secrets(record)
@@ -266,7 +264,7 @@ class Core:
 
     def _decide(self, writer: Writer, decision: Decision) -> None:
         self._append(writer, [decision])
-        from hardwon import consolidating
+        from hardwon.memory import consolidate as consolidating
 
         consolidating.put_in_effect(writer, self.project, [decision])
 
@@ -277,7 +275,7 @@ class Core:
 
     @property
     def _known(self) -> Knowledge:
-        from hardwon.knowledge import Knowledge
+        from hardwon.memory.knowledge import Knowledge
 
         return Knowledge(self._store, self.project, to_us(self.now()) // limits.DAY_US)
 
@@ -304,7 +302,7 @@ class Core:
                 self._mirror.open()
 
     def _mirror_of(self, kept: Tree) -> Mirror:
-        from hardwon.mirroring import Mirror  # most memories have no tree: only whoever has one waits for it
+        from hardwon.tree.mirror import Mirror
 
         assert isinstance(self._store, SqliteStore)  # noqa: S101  # for type checkers: only a local file has one beside it
         return Mirror(self._store, self.project, Path(self.location).parent, kept, self._prepare, self.now)
@@ -378,20 +376,20 @@ def checkout_of(repository: Repository | None, folder: Path, memory_file: Path |
         return None
     in_folder = memory_file is not None and memory_file.name in (place.FILE_NAME, place.FIX_HISTORY_FILE_NAME)
     own_folder = memory_file.parent if memory_file and in_folder else None
-    from hardwon.outside.checkout import Checkout  # only inside a checkout
+    from hardwon.outside.git import Checkout
 
     return Checkout(repository, folder, memory_file, own_folder)
 
 
 def _watch_over(checkout: Checkout) -> Watch:
-    from hardwon.checking import Watch
+    from hardwon.memory.staleness import Watch
 
     return Watch(checkout)
 
 
 def embedded(embedder: Embedder, records: Sequence[Record]) -> list[tuple[str, bytes]]:
     """The records' ids and vectors, as a store keeps them."""
-    from hardwon.outside import embedders  # only where one is used
+    from hardwon.outside import embedders
 
     rows = embedders.as_vectors(embedder, [searchable_text(record) for record in records])
     return [(record.id, row.astype("<f4").tobytes()) for record, row in zip(records, rows, strict=True)]

@@ -7,21 +7,21 @@ from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from hardwon import intake, limits
+from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.fields import new_id
+from hardwon.memory import intake
 from hardwon.memory.core import R
-from hardwon.memory.deciding import Deciding
-from hardwon.memory.recording import Recording, recordable
-from hardwon.model import AnyRecord, Event, Record
-from hardwon.once import done_again
-from hardwon.recall.filters import Filters
-from hardwon.store.contract import Stored, Writer
+from hardwon.memory.decide import Deciding
+from hardwon.memory.project import done_again, happen
+from hardwon.memory.record import Recording, recordable
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import AnyRecord, Event, Record
+from hardwon.search.terms import Filters
 from hardwon.store.rows import original_of, record_of
-from hardwon.upkeep import happen
+from hardwon.store.types import Stored, Writer
 
 if TYPE_CHECKING:
-    from hardwon.mirroring import Planting
+    from hardwon.tree.mirror import Planting
 
 _NEXT: Final = timedelta(microseconds=1)
 _PUT_AGAIN: Final = "put again under the same name"

@@ -6,20 +6,21 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from hardwon import intake, limits
+from hardwon import limits
 from hardwon.errors import InvalidInputError, LlmError
+from hardwon.memory import intake
 from hardwon.memory.core import NO_LLM, Core
-from hardwon.model import ACTIONS, Action, Adopted, Decision, Issue
-from hardwon.recall.filters import Filters
+from hardwon.records.kinds import ACTIONS, Action, Adopted, Decision, Issue
+from hardwon.search.terms import Filters
 
 if TYPE_CHECKING:
+    from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
     from hardwon.learn.compare import Comparison
-    from hardwon.learn.confidence import Odds
-    from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
-    from hardwon.learn.patterns import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
+    from hardwon.learn.fixes import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
+    from hardwon.learn.odds import Odds
     from hardwon.learn.rules import Card, Rule, RuleState, ScoreHistory, TaskScores
+    from hardwon.memory.results import Consolidation, SimilarIssues
     from hardwon.outside.llm import Llm
-    from hardwon.reports import Consolidation, SimilarIssues
 
 
 class Learned(Core):
@@ -159,7 +160,7 @@ class Learned(Core):
         asked = Filters.of(self.project, {**filters, "task_id": task_id})
         if asked.kind not in (None, "episode"):
             raise InvalidInputError.one("kind", asked.kind, "episode: nothing else has a score")
-        from hardwon.learn.compare import compare  # importing takes its time, and few ask
+        from hardwon.learn.compare import compare
 
         return compare(self._known.scored(asked.altered(kind="episode"), tag), by_run=by_run)
 
@@ -177,7 +178,7 @@ class Learned(Core):
 
     def failing_tests(self) -> list[str]:
         """The tests that failed when they last ran, as far as runs were recorded."""
-        from hardwon import feedback
+        from hardwon.capture import tests as feedback
 
         found = feedback.results(self._store, self.project, self.now())
         return sorted(name for name, result in found.items() if result.failure)
@@ -186,7 +187,7 @@ class Learned(Core):
         """Puts knowledge in order: near-duplicate rules become one, contradictions are linked, what proved itself in several
         tasks holds for the project, what nobody has seen for long retires. `llm=True` also asks the LLM (the one the memory
         was opened with, else the one the environment names) for rules; they are candidates. Every decision can be undone."""
-        from hardwon import consolidating
+        from hardwon.memory import consolidate as consolidating
 
         if not isinstance(llm, bool):
             raise InvalidInputError.one("llm", llm, "true or false; the model itself is given to Memory(llm=…)")

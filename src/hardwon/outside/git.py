@@ -1,16 +1,39 @@
 """The commit and branch of a checkout, read from git's own files: a process per record would cost milliseconds. Git itself is
-asked only by hooks, and by who installs them."""
+asked only by hooks, and by who installs them.
+
+The files of a checkout as they are now: what they hold, as SHA-1, and where those went that vanished.
+
+Looking costs one `stat` where nothing changed. A file is read only if its size, times or inode are not those of when it was
+last hashed, or if it was so young then that it may have changed since without showing it. Git is asked only about files that
+vanished.
+
+Paths come out of records, which anybody may have written: none leads upward or through a link out of the checkout, only regular
+files are opened that are on some disk, no more is read of them than was asked for, and never a file of a memory: closing it
+would drop the locks that SQLite holds on it. Git is asked only what it answers without looking at files: for those it would run
+the filters that a repository's settings name.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import stat
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hardwon import limits
+from hardwon.outside.files import is_of_the_system, sha1_of_open
+from hardwon.records.kinds import RelatedFile
+from hardwon.text.entities import holds_secrets
+
+# ---- git ------------------------------------------------------------
 
 _COMMIT: Final = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 _BARE: Final = re.compile(r"^\s*bare\s*=\s*(?:true|yes|on|1)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -185,3 +208,411 @@ def last_commit(root: Path) -> Commit | None:
         changed=frozenset(filter(None, (git(root, *compared) or "").split("\0"))),
         is_everything=git(root, "status", "--porcelain", "--untracked-files=no") == "",
     )
+
+
+# ---- checkout ------------------------------------------------------------
+
+UNSURE: Final = "?"
+"""Instead of a SHA-1: it cannot be said what is there."""
+
+_NOTHING: Final = hashlib.sha1(b"", usedforsecurity=False).hexdigest()
+_COMMIT_START: Final = re.compile(r"[0-9a-f]{7,64}")
+_NO_SUCH_COMMIT: Final = re.compile(
+    rb"bad object|bad revision|unknown revision|ambiguous argument|not a valid object", re.IGNORECASE
+)
+_DATABASE_SUFFIXES: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
+
+Signature = tuple[int, int, int, int]
+"""Inode, size, when its content and when anything of it changed last: who sets the first time back cannot set the other."""
+
+Stamp = tuple[int, int, int] | None
+
+
+class _Hashed(NamedTuple):
+    """`sure`: the file was old enough when it was read that every later change shows in its signature."""
+
+    signature: Signature
+    sha1: str
+    sure: bool
+
+
+class Hashes:
+    """What files held when they were last read, by their full path. Bounded; forgets everything when it is full."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Hashed] = {}
+
+    def known(self, path: str, signature: Signature) -> str | None:
+        found = self._known.get(path)
+        return found.sha1 if found and found.sure and found.signature == signature else None
+
+    def all_unchanged(self, prefix: str, files: Iterable[RelatedFile]) -> bool:
+        """Whether every file is known to be what it was: the common case, which every hit waits for."""
+        known, look = self._known, os.stat
+        try:
+            for file in files:
+                full = prefix + file.path
+                signature, sha1, sure = known[full]  # nothing is known of a path that may not be looked at
+                now = look(full)
+                if (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) != signature or sha1 != file.hash or not sure:
+                    return False
+        except (KeyError, OSError):
+            return False
+        return True
+
+    def read(self, path: str, signature: Signature, kept_as: str, bytes_max: int) -> str:
+        """The SHA-1 of a regular file, which must be the one that the signature is of; UNSURE where it is not, cannot be read
+        or holds more than `bytes_max`. It is known by the path that led to it."""
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return UNSURE
+        try:
+            begun_ns = time.time_ns()
+            before = os.fstat(handle)
+            if not stat.S_ISREG(before.st_mode) or before.st_ino != signature[0]:
+                return UNSURE
+            sha1 = sha1_of_open(handle, bytes_max)
+        except OSError:
+            return UNSURE
+        finally:
+            os.close(handle)
+        if sha1 is None:
+            return UNSURE
+        self.keep(kept_as, signature_of(before), sha1, begun_ns)
+        return sha1
+
+    def keep(self, path: str, signature: Signature, sha1: str, begun_ns: int) -> None:
+        if len(self._known) >= limits.HASHES_KEPT_MAX:
+            self._known.clear()
+        self._known[path] = _Hashed(signature, sha1, begun_ns - signature[-1] > limits.FILE_UNSURE_NS)
+
+
+HASHES: Final = Hashes()
+"""Of the whole process: several memories may look at one checkout."""
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+class Moves(NamedTuple):
+    """Where vanished files went. `commit_known` is False where this repository never had the commit, None where git did not
+    say. `sought` is False where nobody had the patience to ask: whatever was not found may still be somewhere."""
+
+    renames: Mapping[str, str]
+    commit_known: bool | None
+    sought: bool
+
+
+class Patience:
+    """How often, and for how long, git is asked before it is let be for a while, however many commits records are of."""
+
+    def __init__(self) -> None:
+        self._until_s = -1.0
+        self._questions = 0
+        self._seconds = 0.0
+
+    def left_s(self) -> float:
+        """How long the next answer may take; 0 means that git is not to be asked."""
+        now_s = time.monotonic()
+        if now_s >= self._until_s:
+            self._until_s = now_s + limits.GIT_QUESTIONS_WITHIN_S
+            self._questions, self._seconds = limits.GIT_QUESTIONS_MAX, limits.GIT_WAIT_MAX_S
+        return max(0.0, self._seconds) if self._questions > 0 else 0.0
+
+    def spend(self, seconds: float) -> None:
+        self._questions -= 1
+        self._seconds -= seconds
+
+
+class Endless(Patience):
+    """Of who wants to know, however long it takes; a single answer still has its time."""
+
+    def left_s(self) -> float:
+        return limits.GIT_WAIT_MAX_S
+
+
+class _Since(NamedTuple):
+    """What git knows of a commit: where files of it went, which came, and whether there is such a commit."""
+
+    renames: Mapping[str, str]
+    added: list[str]
+    commit_known: bool | None
+
+
+class _Listing(NamedTuple):
+    """Every file of a checkout by its last name, and those that git does not know yet."""
+
+    by_name: Mapping[str, list[str]]
+    untracked: list[str]
+
+
+class Checkout:
+    """A work tree. `folder` is where whoever opened the memory is: paths in texts may start there. `memory_file` is the memory
+    itself where it is a file, and `memory_folder` a folder that is the memory's own."""
+
+    def __init__(
+        self, repository: Repository, folder: Path, memory_file: Path | None, memory_folder: Path | None = None
+    ) -> None:
+        self.repository = repository
+        self._root = str(repository.root)
+        self._prefix = f"{self._root}/"
+        self._real_root = os.path.realpath(self._root)
+        self._below = folder.relative_to(repository.root).as_posix() if folder.is_relative_to(repository.root) else "."
+        self._memory_file = memory_file
+        # A checkout may be the memory's folder itself; then all of it is looked at.
+        inside = memory_folder and memory_folder != Path(self._real_root) and memory_folder.is_relative_to(self._real_root)
+        self._of_memory = f"{memory_folder.relative_to(self._real_root)}/" if memory_folder and inside else "\0"
+
+    # --- what is there --------------------------------------------------------------------------------------------
+
+    def find(self, words: Iterable[str]) -> list[RelatedFile]:
+        """Those of the words that are files of the checkout, as they are now."""
+        found: dict[str, str] = {}
+        for word in words:
+            for path in self._named(word):
+                if not os.access(self._prefix + path, os.R_OK):  # most words are no file, and this says so without an exception
+                    continue
+                if path.startswith(self._of_memory) or self._holds_secrets(path):
+                    continue
+                sha1 = self.sha1(path, limits.FOUND_FILE_BYTES_MAX)
+                if sha1 not in (None, UNSURE):
+                    found[path] = str(sha1)
+                    break
+            if len(found) >= limits.FILES_FOUND_MAX:
+                break
+        return [_related_file(path, sha1) for path, sha1 in found.items() if path.isprintable()]
+
+    def _holds_secrets(self, path: str) -> bool:
+        """By its own name, or by that of the file which a link leads to."""
+        full = self._prefix + path
+        try:
+            status = os.stat(full)  # noqa: PTH116  # this runs for every file that a text names
+        except (OSError, ValueError):
+            return False  # there is nothing to find either
+        return _leads_to_secrets(full, self._prefix, self._real_root, status.st_ino, status.st_ctime_ns)
+
+    def _named(self, word: str) -> list[str]:
+        """What a word may mean, from the root: said from there, or from where we are, or in full."""
+        if word.startswith("/"):
+            inside = word.startswith(f"{self._root}/")
+            return [word[len(self._root) + 1 :]] if inside else []
+        return [word] if self._below == "." else [word, f"{self._below}/{word}"]
+
+    def all_unchanged(self, files: Iterable[RelatedFile]) -> bool:
+        """Whether all files are known to be what they were; False where that must be looked at more closely."""
+        return HASHES.all_unchanged(self._prefix, files)
+
+    def sha1(self, path: str, bytes_max: int) -> str | None:
+        """What is at a path from the root, or at a full one: its SHA-1, None where there is no such file, UNSURE where that
+        cannot be said."""
+        if len(path) > limits.PATH_CHARS_MAX or ".." in path.split("/"):
+            return UNSURE
+        full = path if path.startswith("/") else f"{self._root}/{path}"
+        if full is path and is_of_the_system(path, self._real_root):
+            return UNSURE
+        try:
+            status = os.stat(full)  # noqa: PTH116  # this runs for every related file of every hit
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError):
+            return UNSURE
+        if not stat.S_ISREG(status.st_mode):
+            return None if stat.S_ISDIR(status.st_mode) else UNSURE
+        signature = signature_of(status)
+        known = HASHES.known(full, signature)
+        if known is not None:
+            return known
+        if status.st_size > bytes_max:
+            return UNSURE
+        real = os.path.realpath(full)
+        if not self._may_open(full, real, (status.st_dev, status.st_ino)):
+            return UNSURE
+        return HASHES.read(real, signature, full, bytes_max)
+
+    def _may_open(self, full: str, real: str, identity: tuple[int, int]) -> bool:
+        if full.startswith(f"{self._root}/"):
+            inside = real.startswith(f"{self._real_root}/")
+            if not inside or ".git" in real[len(self._real_root) :].lower().split("/"):
+                return False
+        if is_of_the_system(real, self._real_root):
+            return False
+        return not real.lower().endswith(_DATABASE_SUFFIXES) and identity not in identities_of(self._memory_file)
+
+    # --- what became of what vanished -----------------------------------------------------------------------------
+
+    def look_anew(self) -> None:
+        """What was seen a moment ago does not count."""
+        _listings.pop(self._root, None)
+
+    def moves(self, vanished: Iterable[RelatedFile], commit: str, patience: Patience) -> Moves:
+        """Where files went that were there at a commit: as git knows, and as the same content elsewhere tells."""
+        asked = self._since(commit, patience)
+        since, sought = asked or _Since({}, [], None), asked is not None
+        renames = {}
+        for file in vanished:
+            new = since.renames.get(file.path)
+            if new is None or not self._is_there(new):  # it may have moved on since git was told
+                listing = self._listing(patience)
+                sought = sought and listing is not None
+                new = self._same_elsewhere(file, listing or _Listing({}, []), since.added)
+            if new:
+                renames[file.path] = new
+        return Moves(renames, since.commit_known, sought)
+
+    def _since(self, commit: str, patience: Patience) -> _Since | None:
+        """None where git may not be asked any more. Only the index is compared: what is there by now is for us to see."""
+        if not _COMMIT_START.fullmatch(commit):
+            return _Since({}, [], False)
+        key = self._root, commit, self.repository.head.commit, self.repository.index_stamp
+        kept = _since.get(key)
+        if kept is None:
+            asked = ("diff-index", "--cached", "-r", "--name-status", "-z", "-M", "--diff-filter=AR", commit, "--")
+            answer = _ask_git(self._root, asked, patience)
+            if answer is None:
+                return None
+            code, told, complaint = answer
+            if code != 0 and (code is None or not _NO_SUCH_COMMIT.search(complaint)):
+                return _Since({}, [], None)  # it may answer the next time
+            kept = _read_since(told) if code == 0 else _Since({}, [], False)
+            if len(_since) >= limits.RENAMES_KEPT_MAX:
+                _since.clear()
+            _since[key] = kept
+        return kept
+
+    def _is_there(self, path: str) -> bool:
+        return os.path.lexists(self._prefix + path)
+
+    def _same_elsewhere(self, file: RelatedFile, listing: _Listing, added: list[str]) -> str | None:
+        """A file with the same content that git was not told of, or only of its new name, or of the same name in another
+        folder."""
+        if file.hash == _NOTHING or file.path.startswith("/"):  # one empty file is like any other
+            return None
+        namesakes = listing.by_name.get(file.path.rpartition("/")[2], [])
+        first = limits.RENAMES_SOUGHT_MAX
+        for path in dict.fromkeys([*namesakes[:first], *listing.untracked[:first], *added[:first]]):
+            if path != file.path and self.sha1(path, limits.FOUND_FILE_BYTES_MAX) == file.hash:
+                return path
+        return None
+
+    def _listing(self, patience: Patience) -> _Listing | None:
+        """None where git may not be asked any more."""
+        key = self._root, self.repository.index_stamp
+        kept = _listings.get(self._root)
+        now_s = time.monotonic()
+        if kept and kept[0] == key and now_s - kept[1] < limits.LISTING_KEPT_S:
+            return kept[2]
+        answer = _ask_git(self._root, ("ls-files", "-z", "-t", "-c", "-o", "--exclude-standard"), patience)
+        if answer is None:
+            return None
+        code, told, _ = answer
+        listing = _listed(told if code == 0 else b"")
+        if len(_listings) >= limits.CHECKOUTS_REMEMBERED_MAX:
+            _listings.clear()
+        _listings[self._root] = key, now_s, listing
+        return listing
+
+
+_since: dict[tuple[str, str, str, Stamp], _Since] = {}
+_listings: dict[str, tuple[tuple[str, Stamp], float, _Listing]] = {}
+_tired_until_s: dict[str, float] = {}
+
+
+@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
+def _related_file(path: str, sha1: str) -> RelatedFile:
+    """Made once: the same few files are met again and again, and to check their names costs more than to look at them."""
+    return RelatedFile(path=path, hash=sha1)
+
+
+@lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)
+def _leads_to_secrets(full: str, prefix: str, real_root: str, _inode: int, _changed_ns: int) -> bool:
+    """Found out once for each file, for links are slow to follow. One that leads elsewhere by now leads to another inode, and a
+    file that was renamed changed."""
+    return holds_secrets(full.removeprefix(prefix)) or holds_secrets(os.path.realpath(full).removeprefix(f"{real_root}/"))
+
+
+def identities_of(memory_file: Path | None) -> list[tuple[int, int]]:
+    """Device and inode of the files that a memory consists of: a link under another name is the same file."""
+    found = []
+    for suffix in ("", "-wal", "-shm", "-journal") if memory_file else ():
+        with suppress(OSError):
+            status = Path(f"{memory_file}{suffix}").stat()
+            found.append((status.st_dev, status.st_ino))
+    return found
+
+
+def _read_since(told: bytes) -> _Since:
+    """As `--name-status -z` writes them: `A`, a name; `R` with how much is the same, the old name, the new one."""
+    fields = iter(told.decode(errors="surrogateescape").split("\0"))
+    renames, added = {}, []
+    for sort in fields:
+        if sort.startswith("R"):
+            old = next(fields, "")
+            renames[old] = next(fields, "")
+        elif sort:
+            added.append(next(fields, ""))
+    return _Since(renames, added, True)
+
+
+def _listed(told: bytes) -> _Listing:
+    by_name: dict[str, list[str]] = {}
+    untracked = []
+    for line in told.decode(errors="surrogateescape").split("\0"):
+        sort, _, path = line.partition(" ")
+        if path:
+            by_name.setdefault(path.rpartition("/")[2], []).append(path)
+            if sort == "?":
+                untracked.append(path)
+    return _Listing(by_name, untracked)
+
+
+def _ask_git(root: str, arguments: Iterable[str], patience: Patience) -> tuple[int | None, bytes, bytes] | None:
+    """Exit code, answer and complaint; no code where there is no git, or it takes too long or says too much. None where the
+    patience is at its end."""
+    begun_s = time.monotonic()
+    if begun_s < _tired_until_s.get(root, 0.0):
+        return None, b"", b""
+    wait_s = patience.left_s()
+    if wait_s <= 0.0:
+        return None
+    try:
+        return _answer(root, arguments, wait_s)
+    finally:
+        patience.spend(time.monotonic() - begun_s)
+
+
+def _answer(root: str, arguments: Iterable[str], wait_s: float) -> tuple[int | None, bytes, bytes] | None:
+    """Git runs nothing that a repository's settings name, fetches nothing (a program that these name would), takes no locks,
+    and ignores what a hook that we may run in told it."""
+    import subprocess  # both only where a file vanished
+    import tempfile
+
+    given = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    given |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    given |= {"GIT_ALLOW_PROTOCOL": "none"}  # an older git does not know the variable that forbids to fetch
+    command = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", *arguments]
+    with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as complaint:
+        try:
+            done = subprocess.run(  # noqa: S603  # nosec B603  # a fixed program; what a record says is checked to be a commit
+                command,
+                cwd=root,
+                env=given,
+                stdin=subprocess.DEVNULL,
+                stdout=answer,
+                stderr=complaint,
+                timeout=wait_s,
+                check=False,
+            )
+        except (OSError, ValueError):
+            return None, b"", b""
+        except subprocess.TimeoutExpired:
+            if wait_s < limits.GIT_WAIT_MAX_S:  # it did not get all of its time
+                return None
+            _tired_until_s[root] = time.monotonic() + limits.GIT_TIRED_S
+            return None, b"", b""
+        if os.fstat(answer.fileno()).st_size > limits.GIT_ANSWER_BYTES_MAX:
+            return None, b"", b""
+        answer.seek(0)
+        complaint.seek(0)
+        return done.returncode, answer.read(), complaint.read(4_096)

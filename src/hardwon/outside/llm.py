@@ -21,7 +21,7 @@ from pydantic_core import from_json
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, LlmError
-from hardwon.govern.redaction import redact
+from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
     import socket

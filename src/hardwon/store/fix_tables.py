@@ -20,19 +20,18 @@ import apsw
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.fields import from_us
-from hardwon.learn.canonical import canonical
-from hardwon.learn.confidence import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text, text_of
-from hardwon.learn.lessons import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
-from hardwon.locations import DEFAULT_PROJECT
-from hardwon.model import VOUCHED_STATUSES
-from hardwon.store.contract import Stored
-from hardwon.store.packing import is_packed, plain_body
+from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
+from hardwon.learn.tallies import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
+from hardwon.outside.locations import DEFAULT_PROJECT
+from hardwon.records.fields import from_us
+from hardwon.records.kinds import VOUCHED_STATUSES
+from hardwon.store.knowledge import rolled_back_authors
 from hardwon.store.phrases import FIXES
-from hardwon.store.rows import original_of
-from hardwon.store.sqlite_sql import SQLITE, SqliteSession
-from hardwon.store.tallies import rolled_back_authors
+from hardwon.store.rows import is_packed, original_of, plain_body
+from hardwon.store.sqlite.session import SQLITE, SqliteSession
+from hardwon.store.types import Stored
+from hardwon.text.words import canonical
 
 COLUMNS: Final = ", ".join(FixRow._fields)
 _COUNTS: Final = f"{FIXES} AND status <> 'archived'"
@@ -320,7 +319,7 @@ class FixTables:
         found: Iterable[tuple[str, int, int]]
         found = self._never_worked(key, most) if failed else self._top(scope, key, most)
         if authors > 1:
-            from hardwon.learn.support import shared_out  # with what it imports, more than a short command has to wait for
+            from hardwon.learn.support import shared_out
 
             found = shared_out(found, lambda each: self._only_source(each[0]), limits.FIXES_LISTED_MAX, authors)
         return self._in_words(found)

@@ -8,12 +8,11 @@ from typing import Any, Final
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.fields import to_us
-from hardwon.model import INTERNAL_KINDS, STATUSES, VOUCHED_STATUSES, Event
-from hardwon.recall.filters import Filters
-from hardwon.store.contract import Cursor, Found, Stored
+from hardwon.records.fields import to_us
+from hardwon.records.kinds import INTERNAL_KINDS, STATUSES, VOUCHED_STATUSES, Event
+from hardwon.search.terms import Filters
 from hardwon.store.rows import FIX_KINDS, event_of
-from hardwon.store.sql import Bound, Dialect, Session
+from hardwon.store.types import Bound, Cursor, Dialect, Found, Session, Stored
 
 STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
 

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import apsw
 
-from hardwon.store.contract import Stored
+from hardwon.store.types import Stored
 
 DUE, IN_STEP, GOING, PAST = range(4)
 NOTHING_THERE: Final = -(2**63)

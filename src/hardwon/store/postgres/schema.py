@@ -20,9 +20,9 @@ from __future__ import annotations
 from typing import Final
 
 from hardwon import limits
-from hardwon.learn.lessons import LEVELS
-from hardwon.model import VOUCHED_STATUSES
-from hardwon.recall import bm25
+from hardwon.learn.tallies import LEVELS
+from hardwon.records.kinds import VOUCHED_STATUSES
+from hardwon.search import rank as bm25
 
 SCHEMA: Final = "hardwon"
 OWNER: Final = "hardwon_owner"

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from hardwon import limits
-from hardwon.store.contract import TokenKeep, TokenRow
-from hardwon.store.postgres.link import Link, PostgresSession
+from hardwon.store.postgres.connection import Link, PostgresSession
 from hardwon.store.postgres.schema import KEEPER
+from hardwon.store.types import TokenKeep, TokenRow
 
 _COLUMNS: Final = ", ".join(TokenRow._fields)
 _LOCK: Final = 0x48574E54

@@ -1,0 +1,1 @@
+"""Other frameworks: LangGraph, OpenAI Agents SDK."""

@@ -1,0 +1,354 @@
+"""LangGraph: `HardwonStore`, a memory as the store of a graph, and `with_memory`, what the memory has to say before a model is
+asked.
+
+An item is an experience (a learning) with the namespace, the key and the value as keys of its own. Its names are tags: one for
+the item, one for each namespace that it lies in, and one that says its own namespace. What is put again replaces what stood
+there, which stays in the log; what is deleted is erased, with everything that ever stood there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from hardwon import limits
+from hardwon.adapters.items import check_filter, json_object, name_of, passes
+from hardwon.errors import InvalidInputError, MissingExtraError
+from hardwon.memory import Memory, intake
+from hardwon.memory.recorders import cut
+from hardwon.records.fields import check_name, new_id
+from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
+from hardwon.trust.redact import redact
+
+try:
+    from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+    from langgraph.store.base import (
+        BaseStore,
+        GetOp,
+        InvalidNamespaceError,
+        Item,
+        ListNamespacesOp,
+        MatchCondition,
+        Op,
+        PutOp,
+        Result,
+        SearchItem,
+        SearchOp,
+        get_text_at_path,
+        tokenize_path,
+    )
+except ImportError as missing:
+    raise MissingExtraError(
+        f"a store for LangGraph needs langgraph-checkpoint, which cannot be imported ({missing}): "
+        "pip install 'hardwon[langgraph]'"
+    ) from missing
+
+if TYPE_CHECKING:
+    from langchain_core.messages import MessageLikeRepresentation
+
+Namespace = tuple[str, ...]
+
+_AUTHOR: Final = "langgraph"
+_SAYS_NAMESPACE: Final = "namespace "
+_FILTERED_MORE: Final = 10
+"""Hits beyond those that are asked for: some are of items that were put again meanwhile."""
+
+
+class HardwonStore(BaseStore):
+    """The store of a graph (`compile(store=…)`), kept in a memory. Safe to use from several threads and processes at once.
+
+    `author` is who puts things: what it put can be undone with `memory.rollback(author)`. `fields` are the paths of values that
+    a `query` looks at where `put` names none; without them it looks at everything. Values are JSON objects. Items do not
+    expire: a `ttl` is refused. Closing the memory is up to whoever opened it.
+    """
+
+    __slots__ = ("_author", "_fields", "memory")
+
+    def __init__(self, memory: Memory, *, author: str = _AUTHOR, fields: Sequence[str] | None = None) -> None:
+        if not isinstance(memory, Memory):
+            raise InvalidInputError.one("memory", memory, "a Memory")
+        self.memory = memory
+        self._author = Source(author=author).author
+        self._fields = None if fields is None else [intake.text("fields", each) for each in intake.items("fields", fields)]
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """All questions are answered as of before the batch; then everything is put and deleted, in one transaction. Of several
+        puts of one item the last counts."""
+        asked = list(ops)
+        puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
+        for op in puts.values():
+            _check_put(op)
+        answers = [self._answer(op) for op in asked]
+        if puts:
+            self.memory.put_entries(dict(map(self._entry, puts.values())), by=self._author)
+        return answers
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """As `batch`, in a thread of its own."""
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def _answer(self, op: Op) -> Result:
+        if isinstance(op, PutOp):
+            return None
+        if isinstance(op, GetOp):
+            return self._get(_checked_namespace(op.namespace), op.key)
+        if isinstance(op, SearchOp):
+            return self._search(op)
+        if isinstance(op, ListNamespacesOp):
+            return self._list_namespaces(op)
+        raise InvalidInputError.one("ops", op, "GetOp, PutOp, SearchOp and ListNamespacesOp")
+
+    # --- what is put ---
+
+    def _entry(self, op: PutOp) -> tuple[str, Experience | None]:
+        name = _item_name(op.namespace, op.key)
+        if op.value is None:
+            return name, None
+        value = json_object("value", op.value)
+        at = self.memory.now()
+        stood = self._get(op.namespace, op.key)
+        text = _searched_text(value, self._fields if op.index is None else op.index)
+        metadata = Metadata(
+            source=Source(author=self._author),
+            context=Moment(timestamp=at),
+            tags=[name, _said(op.namespace), *_names_above(op.namespace)],
+        )
+        said = {
+            "id": new_id(at),
+            "content": text or f"{'/'.join(op.namespace)} {op.key}",
+            "outcome": "learning",
+            "insight_type": "fact",
+            "namespace": list(op.namespace),
+            "key": op.key,
+            "value": value,
+            "created": (stood.created_at if stood else at).isoformat(),
+            "searched": bool(text),
+            "metadata": metadata,
+        }
+        return name, Experience.model_validate(said)
+
+    # --- what is asked ---
+
+    def _get(self, namespace: Namespace, key: str) -> Item | None:
+        found = self._standing(namespace, key)
+        if found is None:
+            return None
+        _, item = found
+        return Item(value=item.value, key=key, namespace=namespace, created_at=item.created_at, updated_at=item.updated_at)
+
+    def _standing(self, namespace: Namespace, key: str) -> tuple[str, SearchItem] | None:
+        """The item, and the id of the record that it is. Anybody may have used its name as a tag for something else."""
+        name = _item_name(namespace, intake.text("key", key))
+        for most in (1, None):
+            for record in self.memory.entries(name, most):
+                if item := _item_of(record):
+                    return record.id, item
+        return None
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        prefix = _checked_namespace(op.namespace_prefix)
+        offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
+        wanted = offset + intake.whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX - offset)
+        conditions = check_filter(op.filter)
+        found = self._ranked(_prefix_name(prefix), intake.text("query", op.query), conditions, wanted) if op.query else []
+        if len(found) < wanted:
+            found += self._newest(_prefix_name(prefix), conditions, wanted - len(found), besides=found)
+        return found[offset:wanted]
+
+    def _newest(
+        self, name: str, conditions: Mapping[str, Any], wanted: int, besides: Iterable[SearchItem] = ()
+    ) -> list[SearchItem]:
+        seen = {(item.namespace, item.key) for item in besides}
+        found: list[SearchItem] = []
+        for record in self.memory.entries(name):
+            item = _item_of(record)
+            if item is None or (item.namespace, item.key) in seen:
+                continue
+            seen.add((item.namespace, item.key))
+            if passes(item.value, conditions):
+                found.append(item)
+                if len(found) == wanted:
+                    break
+        return found
+
+    def _ranked(self, name: str, query: str, conditions: Mapping[str, Any], wanted: int) -> list[SearchItem]:
+        """The items that answer, the best first. Only as many hits are looked at as one recall may have."""
+        if wanted > limits.RECALL_K_MAX:
+            raise InvalidInputError.one("limit", wanted, f"with a query, at most {limits.RECALL_K_MAX} with the offset")
+        k = min(wanted + _FILTERED_MORE, limits.RECALL_K_MAX)
+        while True:
+            hits = self.memory.recall(query, k, kind="experience", tag=name)
+            found = [
+                item
+                for hit in hits
+                if (item := _item_of(hit.record, hit.score))
+                and passes(item.value, conditions)
+                and self._stands(hit.record, item)
+            ]
+            if len(found) >= wanted or len(hits) < k or k == limits.RECALL_K_MAX:
+                return found
+            k = limits.RECALL_K_MAX
+
+    def _stands(self, record: AnyRecord, item: SearchItem) -> bool:
+        """Whether it is to be found by a query, and nothing was put in its place: two memories that were merged may both have
+        had the item."""
+        searched = isinstance(record, Experience) and record.extra.get("searched") is True
+        found = self._standing(item.namespace, item.key) if searched else None
+        return found is not None and found[0] == record.id
+
+    def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+        offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
+        limit = intake.whole_number("limit", op.limit, 0, limits.JSON_INT_ABS_MAX)
+        if op.max_depth is not None:
+            intake.whole_number("max_depth", op.max_depth, 1, limits.JSON_INT_ABS_MAX)
+        matching = [
+            namespace[: op.max_depth]
+            for namespace in map(_namespace_in, self.memory.entry_names(_SAYS_NAMESPACE))
+            if namespace and all(_matches(namespace, condition) for condition in op.match_conditions or ())
+        ]
+        return sorted(set(matching))[offset : offset + limit]
+
+
+def with_memory(
+    memory: Memory,
+    messages: Sequence[MessageLikeRepresentation],
+    *,
+    task_id: str | None = None,
+    budget_tokens: int = limits.CONTEXT_TOKENS,
+) -> list[BaseMessage]:
+    """The messages for a model, with what the memory knows about the last thing that was asked right before it. It is said in
+    the user's place, fenced and marked as data: recalled text is nobody's order. Where there is nothing to say, the messages as
+    they are. For a node: `model.invoke(with_memory(memory, state["messages"]))`."""
+    given = convert_to_messages(messages)
+    last = next((number for number in reversed(range(len(given))) if isinstance(given[number], HumanMessage)), None)
+    query = _text_of(given[last]) if last is not None else None
+    context = str(memory.context(query, task_id=task_id, budget_tokens=budget_tokens))
+    if not context:
+        return given
+    place = len(given) if last is None else last
+    return [*given[:place], HumanMessage(context), *given[place:]]
+
+
+def _text_of(message: BaseMessage) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    parts = (part if isinstance(part, str) else part.get("text", "") for part in message.content)
+    return "\n".join(part for part in parts if isinstance(part, str))
+
+
+# --- names ---
+
+
+def _item_name(namespace: Namespace, key: str) -> str:
+    return name_of("langgraph item", *namespace, key)
+
+
+def _prefix_name(namespace: Namespace) -> str:
+    return name_of("langgraph namespace", *namespace)
+
+
+def _names_above(namespace: Namespace) -> Iterator[str]:
+    """Of the namespace and of each that it lies in."""
+    return (_prefix_name(namespace[:depth]) for depth in range(len(namespace) + 1))
+
+
+def _said(namespace: Namespace) -> str:
+    return _SAYS_NAMESPACE + json.dumps(namespace, ensure_ascii=False, separators=(",", ":"))
+
+
+def _namespace_in(tag: str) -> Namespace | None:
+    """None where somebody else used such a tag for something else."""
+    try:
+        labels = json.loads(tag.removeprefix(_SAYS_NAMESPACE))
+    except (ValueError, RecursionError):
+        return None
+    return tuple(labels) if isinstance(labels, list) and all(isinstance(label, str) for label in labels) else None
+
+
+def _checked_namespace(namespace: Namespace) -> Namespace:
+    """As LangGraph has it, also where a batch goes past the methods that check it."""
+    for label in namespace:
+        if not isinstance(label, str) or not label or "." in label or "\0" in label:
+            raise InvalidNamespaceError(f"a label of a namespace is text that is not empty and has no period, not {label!r}")
+        intake.text("namespace", label)
+    return tuple(namespace)
+
+
+def _check_put(op: PutOp) -> None:
+    if op.ttl is not None:
+        raise InvalidInputError.one("ttl", op.ttl, "none: what is kept here stays until it is deleted")
+    if not _checked_namespace(op.namespace):
+        raise InvalidNamespaceError("a namespace has at least one label")
+    _check_shown("namespace", _said(op.namespace))
+    _check_shown("key", op.key)
+
+
+def _check_shown(field: str, name: str) -> None:
+    """Names are shown, and found by: a secret would have to be taken out of one."""
+    told, secrets = redact(intake.text(field, name))
+    allowed = f"one line of 1 to {limits.NAME_CHARS_MAX} characters that is no secret"
+    try:
+        check_name(name)
+    except ValueError:
+        raise InvalidInputError.one(field, told, allowed) from None
+    if secrets or not 0 < len(name) <= limits.NAME_CHARS_MAX:
+        raise InvalidInputError.one(field, told, allowed)
+
+
+def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
+    path = tuple(condition.path)
+    if condition.match_type not in ("prefix", "suffix"):
+        raise InvalidInputError.one("match_type", condition.match_type, "prefix or suffix")
+    if len(path) > len(namespace):
+        return False
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[len(namespace) - len(path) :]
+    return all(wanted in ("*", label) for wanted, label in zip(path, part, strict=True))
+
+
+# --- values ---
+
+
+def _searched_text(value: dict[str, Any], fields: Sequence[str] | Literal[False] | None) -> str:
+    """What a query finds the item by; empty where it is not to be found by one."""
+    if fields is False:
+        return ""
+    parts: list[str] = []
+    for path in intake.items("index", ["$"] if fields is None else fields):
+        if path == "$":
+            parts += [f"{name}: {said}" for name, said in _leaves(value)]
+        else:
+            parts += get_text_at_path(value, tokenize_path(intake.text("index", path)))
+    return cut("; ".join(part for part in parts if part.strip()), limits.INDEXED_CHARS_MAX)
+
+
+def _leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _leaves(below, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for below in value:
+            yield from _leaves(below, path)
+    elif value is not None:
+        yield path, value if isinstance(value, str) else json.dumps(value)
+
+
+def _item_of(record: AnyRecord, score: float | None = None) -> SearchItem | None:
+    """None for what is no item: others may use the same tags."""
+    said = record.extra if isinstance(record, Experience) else {}
+    namespace, key, value = said.get("namespace"), said.get("key"), said.get("value")
+    if not isinstance(namespace, list) or not isinstance(key, str) or not isinstance(value, dict):
+        return None
+    if not all(isinstance(label, str) for label in namespace) or _item_name(tuple(namespace), key) not in record.metadata.tags:
+        return None
+    updated = record.metadata.context.timestamp
+    return SearchItem(tuple(namespace), key, value, _created(said.get("created"), updated), updated, score)
+
+
+def _created(said: object, updated: datetime) -> datetime:
+    try:
+        return min(datetime.fromisoformat(str(said)), updated)
+    except (ValueError, TypeError):
+        return updated

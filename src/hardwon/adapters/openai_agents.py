@@ -1,0 +1,273 @@
+"""The OpenAI Agents SDK: `HardwonSession`, conversations kept in a memory; `memory_tools`, what an agent asks the memory and
+tells it; `TrajectoryHooks`, what an agent did as the steps of a trajectory.
+
+An item of a conversation is an experience (an interaction) with the item as a key of its own, in a project of its own: what was
+said is not what was learned, and recall should not find the one among the other. Items come back in the order in which they
+were added; what is popped or cleared is erased.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, Literal, Self, cast
+
+from hardwon import limits
+from hardwon.adapters.items import json_object, name_of
+from hardwon.brief.fence import fenced
+from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
+from hardwon.memory import Memory, intake
+from hardwon.memory.recorders import TrajectoryRecorder, cut
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import AnyRecord, Experience, Metadata, Moment, Source
+from hardwon.search.rank import Hit
+from hardwon.search.terms import own_texts
+
+try:
+    from agents import (
+        Agent,
+        RunContextWrapper,
+        RunHooks,
+        Tool,
+        TResponseInputItem,
+        default_tool_error_function,
+        function_tool,
+    )
+    from agents.memory import SessionSettings
+    from agents.tool_context import ToolContext
+except ImportError as missing:
+    raise MissingExtraError(
+        f"sessions and tools for the OpenAI Agents SDK need openai-agents, which cannot be imported ({missing}): "
+        "pip install 'hardwon[openai-agents]'"
+    ) from missing
+
+_SAYS_NOTHING: Final = "Nothing here answers that."
+
+Outcome = Literal["success", "failure", "learning", "interaction"]
+ToolKind = Literal["code_interpreter", "web_search", "file_operation", "conversation", "unknown"]
+
+
+class HardwonSession:
+    """A conversation that is kept in a memory: `Runner.run(agent, "…", session=HardwonSession("an-id", memory))`.
+
+    It lies in the project `project`, which is `<the memory's project>.conversations` where nobody says: opened once more for
+    it, so close the session, or use it as a context manager. `author` is the agent; what a user says is recorded as the user's.
+    Several processes may add to one conversation: each keeps its items together and in order.
+    """
+
+    session_settings: SessionSettings | None
+
+    def __init__(
+        self,
+        session_id: str,
+        memory: Memory,
+        *,
+        project: str | None = None,
+        author: str = "agent",
+        session_settings: SessionSettings | None = None,
+    ) -> None:
+        if not isinstance(memory, Memory):
+            raise InvalidInputError.one("memory", memory, "a Memory")
+        self.session_id = Source(id=session_id).id
+        if not self.session_id.strip():
+            raise InvalidInputError.one("session_id", session_id, "text that is not blank")
+        self.session_settings = SessionSettings() if session_settings is None else session_settings
+        self._author = Source(author=author).author
+        self._name = name_of("openai agents session", self.session_id)
+        project = f"{memory.project}.conversations" if project is None else project
+        self._owns = project != memory.project
+        self.memory = memory.in_project(project) if self._owns else memory
+
+    def close(self) -> None:
+        """Closes what the session opened; closing twice is allowed."""
+        if self._owns:
+            self.memory.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The conversation so far; with a limit, its last items."""
+        if limit is None and self.session_settings is not None:
+            limit = self.session_settings.limit
+        return await asyncio.to_thread(self._items, limit)
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Keeps all of the items or, when one is refused, none."""
+        given = intake.items("items", items)
+        await asyncio.to_thread(self._add, given)
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """Takes the last item out of the conversation and gives it back; None where there is none."""
+        return await asyncio.to_thread(self._pop)
+
+    async def clear_session(self) -> None:
+        """Erases the conversation."""
+        await asyncio.to_thread(self.memory.put_entries, {self._name: None}, self._author)
+
+    def _items(self, limit: int | None) -> list[TResponseInputItem]:
+        newest = self.memory.entries(self._name, limit)
+        return [*reversed([item for record in newest if (item := _item_of(record))])]
+
+    def _add(self, items: Iterable[Any]) -> None:
+        self.memory.append_entries(self._name, [self._record(item) for item in items])
+
+    def _record(self, item: Any) -> Experience:
+        said = json_object("items", item)
+        by_user = said.get("role") == "user"
+        at = self.memory.now()
+        source = Source(
+            type="user_interaction" if by_user else "agent_execution",
+            id=self.session_id,
+            author="user" if by_user else self._author,
+        )
+        text = _text_of(said) or str(said.get("name") or said.get("type") or said.get("role") or "item")
+        return Experience.model_validate(
+            {
+                "id": new_id(at),
+                "content": cut(text, limits.TEXT_CHARS_MAX),
+                "outcome": "interaction",
+                "sentiment": "neutral",
+                "item": said,
+                "metadata": Metadata(source=source, context=Moment(timestamp=at), tags=[self._name]),
+            }
+        )
+
+    def _pop(self) -> TResponseInputItem | None:
+        while record := next(self.memory.entries(self._name, 1), None):
+            if self.memory.forget(record.id, by=self._author).ids:  # nobody else was quicker
+                return _item_of(record)
+        return None
+
+
+def memory_tools(
+    memory: Memory, *, author: str = "agent", task_id: str | None = None, budget_tokens: int = limits.CONTEXT_TOKENS
+) -> list[Tool]:
+    """Tools for an agent (`Agent(tools=memory_tools(memory))`): what to know before it begins, a search, advice before an
+    action, and keeping how something turned out. `author` is who records, `task_id` the task whose rules it is told. What comes
+    back is fenced and marked as data; what the agent says stays a hypothesis until somebody confirms it."""
+    signed = Source(author=author).author
+
+    def memory_context(query: str) -> str:
+        """Call this first, before you work on a task or an error, with the task or the error as the query. Tells what worked,
+        what failed and which rules were learned."""
+        return str(memory.context(query, task_id=task_id, budget_tokens=budget_tokens)) or _SAYS_NOTHING
+
+    def memory_recall(query: str, k: int = 5) -> str:
+        """Search the memory for records that answer a question: an error message, a task, a few words. At most k of them."""
+        return _told(memory.recall(query, k))
+
+    def memory_advise(action: str, error: str | None = None) -> str:
+        """Call this right before a risky or repeated action, with the very command or change as the action and the error that
+        it is to get rid of. Where the answer is blocked, do something else."""
+        found = memory.advise(action, error=error)
+        return _data([f"{found.verdict} (p = {found.p_success:.2f}): {found.message}"])
+
+    def memory_record(
+        content: str,
+        outcome: Outcome,
+        tool: ToolKind | None = None,
+        task_type: Literal["write", "debug", "refactor", "explain"] | None = None,
+        error_type: Literal["syntax", "runtime", "logic", "timeout"] | None = None,
+        domain: Literal["technical", "research", "general"] | None = None,
+        reason: Literal["no_results", "blocked", "irrelevant"] | None = None,
+        insight_type: Literal["pattern", "correction", "preference", "fact"] | None = None,
+        sentiment: Literal["positive", "neutral", "negative"] | None = None,
+    ) -> str:
+        """Record how one action turned out, as soon as you know; failures are worth as much as successes. A success needs a
+        tool (with code_interpreter also task_type, with web_search also domain), and so does a failure (with code_interpreter
+        also error_type, with web_search also reason); a learning needs insight_type and no tool, an interaction sentiment and
+        no tool."""
+        keys: dict[str, str | None] = {
+            "task_type": task_type,
+            "error_type": error_type,
+            "domain": domain,
+            "reason": reason,
+            "insight_type": insight_type,
+            "sentiment": sentiment,
+        }
+        kept = memory.remember(content, outcome, tool, author=signed, **keys)
+        return f"Kept {kept.kind} {kept.id} ({kept.metadata.validation.status})."
+
+    offered = (memory_context, memory_recall, memory_advise, memory_record)
+    return [function_tool(each, failure_error_function=_refused) for each in offered]
+
+
+class TrajectoryHooks(RunHooks[Any]):
+    """Every tool call of a run as a step of a trajectory, its result as the observation. How the run ended is for the caller to
+    say, who knows: `with memory.trajectory(task) as t: await Runner.run(agent, task, hooks=TrajectoryHooks(t))`, and
+    `t.final_reward = 0.0` where it failed."""
+
+    def __init__(self, trajectory: TrajectoryRecorder) -> None:
+        self._trajectory = trajectory
+
+    async def on_tool_end(
+        self,
+        context: RunContextWrapper[Any],
+        agent: Agent[Any],  # noqa: ARG002  # the SDK calls it so
+        tool: Tool,
+        result: object,
+    ) -> None:
+        """A step. Whatever a tool gave, the run goes on."""
+        arguments = context.tool_arguments if isinstance(context, ToolContext) else ""
+        self._trajectory.step(_fitting(f"{tool.name} {arguments}".strip()), _fitting(str(result)))
+
+
+def _fitting(text: str) -> str:
+    """As a step can hold it."""
+    sound = text.replace("\0", "").encode(errors="replace").decode()
+    return cut(sound, limits.TEXT_CHARS_MAX)
+
+
+# --- what is shown to a model ---
+
+
+def _refused(context: RunContextWrapper[Any], error: Exception) -> str:
+    """What a memory refuses it explains, so that the model can do better; of other errors the SDK says what it always does."""
+    return str(error) if isinstance(error, HardwonError) else default_tool_error_function(context, error)
+
+
+def _told(hits: list[Hit]) -> str:
+    return _data(map(_line, hits)) if hits else _SAYS_NOTHING
+
+
+def _line(hit: Hit) -> str:
+    record = hit.record
+    good = {True: "worked", False: "failed", None: record.kind}[record.turned_out_well]
+    text = " ".join(part for part in own_texts(record) if part)
+    stale = ", stale" if hit.stale else ""
+    return f"[{good}, {record.metadata.validation.status}{stale}, by {record.metadata.source.author}] {text} (id {record.id})"
+
+
+def _data(lines: Iterable[str]) -> str:
+    """Lines that others wrote, fenced; as many as a model can read."""
+    return fenced([*_bounded(lines)], secrets.token_hex(limits.MARK_BYTES))
+
+
+def _bounded(lines: Iterable[str]) -> Iterator[str]:
+    left = limits.TOOL_TEXT_CHARS_MAX
+    for line in lines:
+        shown = line[: min(left, limits.CONTEXT_LINE_CHARS_MAX)]
+        left -= len(shown)
+        if shown:
+            yield shown
+
+
+# --- items ---
+
+
+def _item_of(record: AnyRecord) -> TResponseInputItem | None:
+    item = record.extra.get("item") if isinstance(record, Experience) else None
+    return cast("TResponseInputItem", item) if isinstance(item, dict) else None
+
+
+def _text_of(item: dict[str, Any]) -> str:
+    """What was said, where something was."""
+    content = item.get("content") or item.get("output") or ""
+    parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    texts = (part.get("text", "") if isinstance(part, dict) else part for part in parts)
+    return "\n".join(text for text in texts if isinstance(text, str) and text.strip())

@@ -1,0 +1,1 @@
+"""Outcomes that nobody has to report: commands, tests, git, agents' hooks."""

@@ -1,0 +1,316 @@
+"""The settings file of another program, which is JSON: read, changed, and written back as it was written before.
+
+A file that is not plain JSON (comments, a key that stands twice, a number that no other program could read again) is refused
+and left alone: whatever were written in its place would have lost something.
+
+Claude Code's settings files: our hooks put there and taken away again, and everything else left as it is.
+
+A settings file is JSON: `hooks` has a list for each event, each item of it a `matcher` and a list of commands. Ours are known
+by what they call, wherever in the file somebody moved them. A file that we do not understand is refused and left alone. The
+command ends with `|| true`: to Claude Code exit code 2 means that the prompt or the command is not allowed, and that is
+what a shell, or another version of ours, may end with.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from hardwon import limits
+from hardwon.errors import PlaceError
+from hardwon.outside import files
+
+# ---- json settings ------------------------------------------------------------
+
+NEW_FILE_MODE: Final = 0o666
+NEW_FOLDER_MODE: Final = 0o777
+"""Of what was not there; the umask takes its part from it."""
+
+_INDENTED: Final = re.compile(r'\n([ \t]+)"')
+_BOM: Final = "\ufeff"
+
+Settings = dict[str, Any]
+
+
+def read(path: Path, bytes_max: int) -> tuple[Settings, str]:
+    """What is in the file, and its text; nothing of a file that is not there, or empty."""
+    try:
+        if path.is_symlink() and not path.exists():
+            refuse(path, "it is a link that leads nowhere")
+        data = files.read_regular(path, bytes_max + 1) if path.exists() else b""
+    except OSError as error:
+        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+    if len(data) > bytes_max:
+        refuse(path, f"it is larger than {bytes_max} bytes")
+    try:
+        text = data.decode()
+        if not text.removeprefix(_BOM).strip():
+            return {}, text
+        settings = json.loads(
+            text.removeprefix(_BOM), object_pairs_hook=_without_doubles, parse_constant=_no_constant, parse_float=_finite
+        )
+    except (ValueError, RecursionError) as error:
+        refuse(path, f"it is not plain JSON ({' '.join(str(error).split())})")
+    if not isinstance(settings, dict):
+        refuse(path, f"it holds no object but {shown(settings)}")
+    return settings, text
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> Settings:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key stands twice in one object, and only one of the two would be kept")
+    return made
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return number
+
+
+def write(path: Path, settings: Settings, text: str, new_file_mode: int = NEW_FILE_MODE) -> None:
+    """All of it or nothing. `text` is what was there: its mode and its manner stay."""
+    try:
+        files.make_folder(path.parent, NEW_FOLDER_MODE)
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else new_file_mode & ~_umask()
+    except OSError as error:
+        raise files.disk_error(error, path) from error
+    with files.writing_atomically(path, mode) as file:
+        file.write(rendered(settings, text).encode())
+
+
+def rendered(settings: Settings, before: str) -> str:
+    """As the file was written before: its indentation, its line ends, and whether it ends with one."""
+    indented = _INDENTED.search(before)
+    on_one_line = "\n" not in before.strip() and before.removeprefix(_BOM).strip() not in ("", "{}")
+    indent = indented[1] if indented else None if on_one_line else 2
+    try:
+        text = json.dumps(settings, indent=indent, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:  # half a character, which only an escape can express
+        text = json.dumps(settings, indent=indent)
+    if not before.strip() or before.endswith("\n"):
+        text += "\n"
+    if "\r\n" in before:
+        text = text.replace("\n", "\r\n")
+    return (_BOM if before.startswith(_BOM) else "") + text
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def shown(value: object) -> str:
+    return json.dumps(value)[:40]
+
+
+def refuse(path: Path, why: str) -> NoReturn:
+    raise PlaceError(f"{path} was left as it is: {why}. Put that right and try again, or edit it yourself")
+
+
+# ---- claude code ------------------------------------------------------------
+
+CALLED: Final = "hooks run claude-code"
+EVENTS: Final[Mapping[str, str | None]] = {
+    "SessionStart": None,
+    "UserPromptSubmit": None,
+    "PreToolUse": "Bash",
+    "PostToolUse": "Bash",
+    "PostToolUseFailure": "Bash",
+}
+"""The events that are listened to, and of which tool."""
+
+_OURS: Final = re.compile(rf"(?<!\S){CALLED}(?!\S)")
+_PROJECT_FOLDER: Final = '"$CLAUDE_PROJECT_DIR"'
+_ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
+
+
+class Scope(StrEnum):
+    """Whose settings: those of everybody who works on the project, one's own there, or one's own everywhere."""
+
+    PROJECT = "project"
+    LOCAL = "local"
+    USER = "user"
+
+
+@dataclass(frozen=True)
+class Hook:
+    """An event, and the command of ours that a settings file has for it (empty: none). `found`: what it calls is there."""
+
+    event: str
+    path: Path
+    command: str
+    found: bool
+
+    @property
+    def state(self) -> str:
+        return "installed" if self.command else "absent"
+
+
+def settings_file(scope: Scope, root: Path) -> Path:
+    if scope is Scope.USER:
+        return Path.home() / ".claude" / "settings.json"
+    return root / ".claude" / ("settings.json" if scope is Scope.PROJECT else "settings.local.json")
+
+
+def status(path: Path, root: Path) -> list[Hook]:
+    """One hook for each event."""
+    settings, _ = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
+    found = {event: entry["command"] for event, entry in reversed(list(_ours(settings, path)))}
+    return [Hook(event, path, command := found.get(event, ""), _is_there(command, root)) for event in EVENTS]
+
+
+def install(path: Path, command: str) -> bool:
+    """Puts the command there for every event; False where all of it was there already."""
+    settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
+    if not _add(settings, command, path):
+        return False
+    write(path, settings, text)
+    return True
+
+
+def planned(path: Path, command: str) -> str:
+    """What `install` would make of the file."""
+    settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
+    return rendered(settings, text) if _add(settings, command, path) else text
+
+
+def remove(path: Path) -> bool:
+    """Takes ours out, and what it leaves empty; False where there was none. A file of which nothing is left goes too."""
+    settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
+    if not any(_ours(settings, path)):
+        return False
+    _take_out(settings)
+    if settings or path.is_symlink():
+        write(path, settings, text)
+        return True
+    try:
+        path.unlink()
+        files.sync(path.parent)
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
+            files.sync(path.parent.parent)
+    except OSError as error:
+        raise files.disk_error(error, path) from error
+    return True
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def command_for(scope: Scope, root: Path, before: Sequence[str] = (), after: Sequence[str] = ()) -> str:
+    """What Claude Code is to run. One's own settings name the program that installs them. Those that others share cannot: they
+    name the one on the PATH, or, of an environment inside the project, its place in there."""
+    words = [shlex.quote(each) for each in (*before, *CALLED.split(), *after)]
+    return " ".join([*_program(scope, root), *words, "||", "true"])
+
+
+def _program(scope: Scope, root: Path) -> list[str]:
+    program = Path(sys.executable).with_name("hardwon")  # a link to Python elsewhere is not followed: this is the environment
+    if scope is Scope.PROJECT:
+        if program.is_relative_to(root) and os.access(program, os.X_OK):
+            return [f"{_PROJECT_FOLDER}/{shlex.quote(program.relative_to(root).as_posix())}"]
+        return ["hardwon"]
+    if os.access(program, os.X_OK):
+        return [shlex.quote(str(program))]
+    return [shlex.quote(sys.executable), "-P", "-m", "hardwon.surfaces.cli.main"]
+
+
+def _is_there(command: str, root: Path) -> bool:
+    try:
+        words = shlex.split(command.replace("${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"))
+    except ValueError:
+        return False
+    program = next((word for word in words if not _ASSIGNED.match(word)), "").replace("$CLAUDE_PROJECT_DIR", str(root))
+    return bool(program) and "\0" not in program and shutil.which(program) is not None
+
+
+# --- ours in the settings ---------------------------------------------------------------------------------------------
+
+
+def _groups(settings: Settings, path: Path) -> Iterator[tuple[str, Settings]]:
+    """The event and each of its items that has commands. What has another shape than Claude Code's is not ours to judge, but
+    where we would have to add something to it."""
+    hooks = settings.get("hooks", {})
+    if not isinstance(hooks, dict):
+        refuse(path, f"its hooks are no object but {shown(hooks)}")
+    for event, groups in hooks.items():
+        if not isinstance(groups, list):
+            if event in EVENTS:
+                refuse(path, f"its hooks.{event} is no list but {shown(groups)}")
+            continue
+        for group in groups:
+            if isinstance(group, dict) and isinstance(group.get("hooks"), list):
+                yield event, group
+
+
+def _ours(settings: Settings, path: Path) -> Iterator[tuple[str, Settings]]:
+    for event, group in _groups(settings, path):
+        yield from ((event, entry) for entry in group["hooks"] if _is_ours(entry))
+
+
+def _is_ours(entry: object) -> bool:
+    command = entry.get("command") if isinstance(entry, dict) else None
+    return isinstance(command, str) and bool(_OURS.search(command))
+
+
+def _add(settings: Settings, command: str, path: Path) -> bool:
+    """Whether anything had to change. Where ours is already, it stays in its place."""
+    there: dict[str, list[Settings]] = {}
+    for event, entry in _ours(settings, path):
+        there.setdefault(event, []).append(entry)
+    changed = False
+    for event, matcher in EVENTS.items():
+        for entry in there.get(event, ()):
+            changed |= entry["command"] != command
+            entry["command"] = command
+        if event not in there:
+            entry = {"type": "command", "command": command, "timeout": limits.AGENT_HOOK_TIMEOUT_S}
+            group = ({"matcher": matcher} if matcher else {}) | {"hooks": [entry]}
+            settings.setdefault("hooks", {}).setdefault(event, []).append(group)
+            changed = True
+    return changed
+
+
+def _take_out(settings: Settings) -> None:
+    hooks = settings["hooks"]
+    for event, groups in list(hooks.items()):
+        if not isinstance(groups, list):
+            continue
+        kept = [group for group in groups if not _is_left_empty(group)]
+        if len(kept) == len(groups):
+            continue
+        if kept:
+            groups[:] = kept
+        else:
+            del hooks[event]
+    if not hooks:
+        del settings["hooks"]
+
+
+def _is_left_empty(group: Any) -> bool:
+    """Takes ours out of a group; whether nothing else was in it."""
+    if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
+        return False
+    kept = [entry for entry in group["hooks"] if not _is_ours(entry)]
+    had_some = bool(group["hooks"])
+    group["hooks"][:] = kept
+    return had_some and not kept

@@ -1,0 +1,191 @@
+"""Hooks in a repository: put there, taken away again, and never in the way of those that are there already.
+
+A hook of the user's keeps running: it is kept aside under another name, ours calls it first and ends with its exit code, and
+when ours goes it gets its name back. Until ours is there, theirs is: whatever fails on the way, git never finds none. Lines
+that somebody adds to ours are theirs: such a file is neither written over nor deleted. Ours calls `hardwon`, else the Python
+that installed it, and is silent where neither is left.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Literal
+
+from hardwon.errors import PlaceError
+from hardwon.outside import files
+from hardwon.outside.git import git
+
+HOOKS: Final = ("post-commit",)
+SAVED: Final = ".before-hardwon"
+_MARK: Final = "# Installed by hardwon; `hardwon hooks remove` takes it away."
+_SEAL: Final = "# Lines of your own belong into another file; the rest of this one has the SHA-256 "
+_EXECUTABLE: Final = 0o755
+_FOLDER_MODE: Final = 0o777  # of which the umask takes its part
+_SHARED_SCOPES: Final = ("global", "system")
+
+State = Literal["installed", "absent", "other"]
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A hook's file, whether it is ours (`installed`), nobody's (`absent`) or somebody else's (`other`), whether a hook of
+    the user's is called by ours, and whether ours was changed since we wrote it."""
+
+    name: str
+    path: Path
+    state: State
+    chained: bool
+    edited: bool = False
+
+
+def folder_of_hooks(root: Path, *, shared: bool = False) -> Path:
+    """Where git looks for this checkout's hooks. A folder that the user's or the system's configuration names serves other
+    repositories too, and is refused unless `shared` says that this is meant."""
+    found = git(root, "rev-parse", "--git-path", "hooks")
+    if not found or not found.strip():
+        raise PlaceError(f"{root} is no checkout of a repository, or git is not there: run this inside one")
+    scope = (git(root, "config", "--show-scope", "--get", "core.hooksPath") or "").split("\t")[0]
+    folder = (root / found.rstrip("\n")).absolute()
+    if scope in _SHARED_SCOPES and not shared:
+        raise PlaceError(
+            f"core.hooksPath of the {scope} configuration names {folder}, which serves other repositories too: "
+            "say --shared if that is meant, or set core.hooksPath for this repository"
+        )
+    return folder
+
+
+def status(folder: Path) -> list[Hook]:
+    return [_hook(folder, name) for name in HOOKS]
+
+
+def install(folder: Path, command: Sequence[str] = ()) -> list[Hook]:
+    """Puts our hooks there; doing it again changes nothing. `command` are options that `hardwon` is called with."""
+    try:
+        files.make_folder(folder, _FOLDER_MODE)
+        for hook in status(folder):
+            _refuse_edited(hook)
+            saved = _saved(hook.path)
+            if hook.state == "other" and _is_there(saved):
+                raise PlaceError(f"{hook.path} and {saved} are both not ours: put them together or remove one, then try again")
+            _put(hook, script(hook.name, command))
+    except OSError as error:
+        raise PlaceError(f"cannot install a hook in {folder}: {error.strerror or error}") from error
+    return status(folder)
+
+
+def remove(folder: Path) -> list[Hook]:
+    """Takes our hooks away and gives the user's their names back. Hooks that are not ours stay as they are."""
+    try:
+        for hook in status(folder):
+            _refuse_edited(hook)
+            saved = _saved(hook.path)
+            if hook.state == "installed" and hook.chained:
+                saved.replace(hook.path)
+            elif hook.state == "installed":
+                hook.path.unlink()
+            elif hook.state == "absent" and hook.chained:  # somebody removed ours by hand
+                saved.rename(hook.path)
+        if folder.is_dir():
+            files.sync(folder)
+    except OSError as error:
+        raise PlaceError(f"cannot remove a hook from {folder}: {error.strerror or error}") from error
+    return status(folder)
+
+
+def script(name: str, command: Sequence[str] = ()) -> str:
+    """POSIX sh. `-P` keeps Python from importing what lies in the checkout."""
+    options = "".join(f" {shlex.quote(each)}" for each in command)
+    python = shlex.quote(sys.executable)
+    rest = f"""earlier="${{0%/*}}/{name}{SAVED}"
+code=0
+if [ -x "$earlier" ]; then
+    "$earlier" "$@"
+    code=$?
+fi
+(
+    if command -v hardwon && hardwon{options} hooks run {name} >&3; then exit 0; fi
+    if [ -x {python} ]; then {python} -P -m hardwon.surfaces.cli.main{options} hooks run {name} >&3; fi
+) 3>&1 >/dev/null 2>&1 </dev/null
+exit $code
+"""
+    return f"#!/bin/sh\n{_MARK}\n{_SEAL}{_seal(rest)}\n{rest}"
+
+
+def _seal(rest: str) -> str:
+    return sha256(rest.encode(errors="surrogateescape")).hexdigest()
+
+
+def _is_edited(text: str) -> bool:
+    shebang, mark, seal, rest = (*text.split("\n", 3), "", "", "")[:4]
+    return (shebang, mark, seal) != ("#!/bin/sh", _MARK, f"{_SEAL}{_seal(rest)}")
+
+
+def _refuse_edited(hook: Hook) -> None:
+    if hook.state == "installed" and hook.edited:
+        raise PlaceError(
+            f"{hook.path} was changed since hardwon wrote it: put what you added into {_saved(hook.path)} (executable; it is "
+            f"called first), delete {hook.path}, then try again"
+        )
+
+
+def _hook(folder: Path, name: str) -> Hook:
+    path = folder / name
+    chained = _is_there(_saved(path))
+    if not _is_there(path):
+        return Hook(name, path, "absent", chained)
+    try:
+        text = "" if path.is_symlink() else path.read_bytes().decode(errors="surrogateescape")
+    except OSError:
+        text = ""
+    if _MARK not in text:
+        return Hook(name, path, "other", chained)
+    return Hook(name, path, "installed", chained, _is_edited(text))
+
+
+def _saved(path: Path) -> Path:
+    return path.with_name(path.name + SAVED)
+
+
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)  # also a link that leads nowhere is the user's
+
+
+def _put(hook: Hook, text: str) -> None:
+    """Git must never run half a hook, nor miss the user's: ours is whole before it takes the name, and theirs has its other
+    name by then."""
+    temporary = hook.path.with_name(f".{hook.path.name}.{os.getpid()}.part")
+    saved = _saved(hook.path) if hook.state == "other" else None
+    try:
+        with temporary.open("wb") as file:
+            file.write(text.encode(errors="surrogateescape"))
+            file.flush()
+            os.fchmod(file.fileno(), _EXECUTABLE)
+            os.fsync(file.fileno())
+        if saved:
+            _copy(hook.path, saved)
+            files.sync(hook.path.parent)  # or a power cut might leave ours without theirs
+        temporary.replace(hook.path)
+    except BaseException:
+        if saved:
+            saved.unlink(missing_ok=True)
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+    files.sync(hook.path.parent)
+
+
+def _copy(path: Path, to: Path) -> None:
+    if path.is_symlink():
+        to.symlink_to(path.readlink())
+        return
+    try:
+        to.hardlink_to(path)
+    except OSError:  # not every file system has them
+        shutil.copy2(path, to)

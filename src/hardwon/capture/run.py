@@ -1,0 +1,273 @@
+"""A command that was run, as a record: what it was about, how it ended, what it printed.
+
+A run that ended by itself, or was killed, is a trajectory of one step. One that somebody stopped says nothing about the
+command: it is a fact, which counts neither for it nor against it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from hardwon import limits
+from hardwon.errors import BusyError
+from hardwon.learn.actions import error_in, same_action
+from hardwon.memory import intake
+from hardwon.outside.git import repository_root
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import AnyRecord, SourceType, Step, Trajectory
+from hardwon.text.shell import reported, told
+from hardwon.trust.redact import redact
+
+if TYPE_CHECKING:
+    from hardwon.capture.process import Ran, Window
+    from hardwon.memory import Memory
+
+T = TypeVar("T")
+
+TAG: Final = "run"
+RUNNING: Final = "HARDWON_RUN"
+"""The environment variable by which a run inside a run knows: the session's id, then a key of each command under way."""
+
+_RUNNING: Final = re.compile(rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}")
+_BINARY_SHARE: Final = 0.1  # of characters that no text has
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def command_line(command: Sequence[str], folder: Path | None = None) -> str:
+    """The command as one would type it, without secrets. In a folder of a git checkout other than its root that is part of it:
+    `npm test` there is another command than here."""
+    return typed_line(shlex.join(command), folder)
+
+
+def typed_line(line: str, folder: Path | None = None) -> str:
+    """The same of a line that was typed into a shell."""
+    root = repository_root(folder) if folder else None
+    if folder and root and folder != root:
+        line = f"cd {shlex.quote(folder.relative_to(root).as_posix())} && {line}"
+    line = line.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "")  # no half characters
+    return redact(line)[0][: limits.RUN_COMMAND_CHARS_MAX]  # in this order: half a secret would not be recognised
+
+
+_LAUNCHERS: Final = frozenset(
+    "env nice time nohup sudo xvfb-run coverage bundle npx pnpx bunx dotenv command exec stdbuf".split()
+)
+_RUN_BY: Final = frozenset("uv poetry pipenv pdm hatch rye pixi conda coverage".split())
+_TESTERS: Final = frozenset(
+    "pytest py.test tox nox ctest jest vitest mocha ava rspec phpunit pest nose2 nosetests bats busted trial stestr gotestsum "
+    "green behave karma cypress playwright testem lein-test minitest unittest".split()
+)
+_TESTING: Final[Mapping[str, frozenset[str]]] = {
+    **dict.fromkeys("npm yarn pnpm bun deno".split(), frozenset({"test", "t"})),
+    **dict.fromkeys("make gmake just task ninja rake".split(), frozenset("test tests check unittest unit-test".split())),
+    **dict.fromkeys("go dotnet mix swift zig bazel bazelisk dart flutter stack cabal sbt lein".split(), frozenset({"test"})),
+    **dict.fromkeys("mvn mvnw gradle gradlew".split(), frozenset("test check verify integrationTest".split())),
+    "cargo": frozenset({"test", "t", "nextest"}),
+}
+_PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
+_ASSIGNED: Final = re.compile(r"\w+=")
+
+
+def runs_tests(command: Sequence[str]) -> bool:
+    """Whether the command is one that runs tests."""
+    words = [word for word in command[: limits.RUN_WORDS_LOOKED_AT] if not _ASSIGNED.match(word)]
+    while words:
+        name, *rest = words
+        name = name.replace("\\", "/").rpartition("/")[2]
+        if _PYTHON.fullmatch(name) and "-m" in rest:
+            words = rest[rest.index("-m") + 1 :]
+        elif name in _RUN_BY and rest[:1] == ["run"]:
+            words = list(_from_first_word(rest[1:]))
+        elif name in _LAUNCHERS:
+            words = list(_from_first_word(rest))
+        else:
+            targets = [word for word in rest if not word.startswith("-") and word != "run"]
+            return name in _TESTERS or any(
+                _names_tests(target, _TESTING.get(name, frozenset())) for target in targets[: limits.RUN_TARGETS_LOOKED_AT]
+            )
+    return False
+
+
+def _from_first_word(words: Sequence[str]) -> Iterator[str]:
+    """Without options before it; their values, where they stand apart, are taken for it."""
+    first = next((place for place, word in enumerate(words) if not word.startswith("-")), len(words))
+    yield from words[first:]
+
+
+def _names_tests(target: str, known: frozenset[str]) -> bool:
+    return bool(known) and re.split(r"[:.]", target, maxsplit=1)[0] in known
+
+
+def told_of_tests(failures: int) -> str:
+    """Tests are run again after every change: that is no circle."""
+    times = "once" if failures == 1 else f"{failures} times in the same way"
+    return f"These tests failed here before, {times} since they last passed."
+
+
+# --- one run inside another -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Session:
+    """`id` is the same for a run and all that it starts; `under_way` are their commands."""
+
+    id: str
+    under_way: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Session:
+        """The one that the environment names, or a new one."""
+        given = environment.get(RUNNING, "")
+        if not _RUNNING.fullmatch(given):
+            return cls(new_id())
+        found, *under_way = given.split(" ")
+        return cls(found, tuple(under_way))
+
+    def holds(self, line: str) -> bool:
+        """Whether this very command is under way already: then whoever runs it tells of it."""
+        return same_action(line) in self.under_way
+
+    def environment(self, line: str) -> dict[str, str]:
+        """What the command is given, so that runs inside it know."""
+        under_way = tuple(dict.fromkeys((*self.under_way, same_action(line))))[-limits.RUNS_UNDER_WAY_MAX :]
+        return {RUNNING: " ".join((self.id, *under_way))}
+
+
+# --- what it printed --------------------------------------------------------------------------------------------------
+
+_ESCAPES: Final = re.compile(
+    r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[ -/]*+[0-~])?|\x9b[0-?]*+[ -/]*+[@-~]"
+)
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def plain(data: bytes) -> str:
+    """As a person would have read it in the end: no colours, and of a line that was written over and over its last state."""
+    text = _ESCAPES.sub("", data.decode(errors="replace"))
+    odd = text.count("\ufffd") + text.count("\0")
+    if odd > len(text) * _BINARY_SHARE:
+        return f"({len(data)} bytes that are no text)"
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return _CONTROL.sub("", "\n".join(lines))
+
+
+def shown_of(output: Window) -> str:
+    """The beginning and the end of the output, without secrets, as far as failures are told by them."""
+    if not output.left_out:
+        return _cut(redact(plain(output.head + output.tail))[0])
+    head, tail = _before_cut(output.head), _after_cut(output.tail)
+    return _cut(redact(plain(head))[0], redact(plain(tail))[0], output.total - len(head) - len(tail))
+
+
+# What the cut went through is left out: half a secret would not be recognised, nor one whose name went with the other half.
+
+_KEY_END: Final = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----")
+_KEY_BEGIN: Final = b"-----BEGIN "
+
+
+def _before_cut(head: bytes) -> bytes:
+    """Without its last line; of a single line, without its last two words."""
+    whole, newline, _ = head.rpartition(b"\n")
+    return whole if newline else b" ".join(head.rsplit(None, 2)[:-2])
+
+
+def _after_cut(tail: bytes) -> bytes:
+    """Without its first line; of a single line, without its first two words; without the rest of a private key."""
+    _, newline, whole = tail.partition(b"\n")
+    if not newline:
+        whole = b" ".join(tail.split(None, 2)[2:])
+    end = _KEY_END.search(whole)
+    return whole[end.end() :] if end and _KEY_BEGIN not in whole[: end.start()] else whole
+
+
+def _cut(head: str, tail: str = "", left_out: int = 0) -> str:
+    if not left_out:
+        if len(head) <= limits.FAILURE_HEAD_CHARS + limits.FAILURE_TAIL_CHARS:
+            return head
+        tail = head
+    head, tail = head[: limits.FAILURE_HEAD_CHARS], tail[-limits.FAILURE_TAIL_CHARS :]
+    much = f"{left_out} bytes" if left_out else "some"
+    return f"{head.rpartition(chr(10))[0] or head}\n[{much} left out]\n{tail.partition(chr(10))[2] or tail}"
+
+
+# --- the record -------------------------------------------------------------------------------------------------------
+
+
+def record(
+    memory: Memory,
+    line: str,
+    ran: Ran,
+    session: Session,
+    *,
+    task: str | None = None,
+    tests: bool = False,
+    author: str | None = None,
+    tags: Sequence[str] = (),
+    by_words: bool = False,
+) -> AnyRecord:
+    """Keeps the attempt. `tests`: the command is one that runs tests. `by_words`: its exit code is that of something else, and
+    what it printed decides."""
+    envelope = _envelope(session, tests, author, tags)
+    about = redact(task)[0] if task else line
+    if ran.stopped:
+        said = f"The command `{line}` was stopped from outside after {ran.seconds:.1f} s."
+        return memory.record_fact(f"{said} Task: {about}" if task else said, "observation", 1.0, **envelope)
+    printed = ran.refusal or shown_of(ran.output)
+    observation = printed if by_words else told(ran.exit_code, _signal_name(ran.signal), ran.seconds, printed)
+    told_of = reported(observation)
+    if told_of:
+        envelope["failure_hash"] = error_in(observation)
+    reward = 0.0 if (told_of if by_words else ran.exit_code) else 1.0
+    return memory.record_trajectory(about, [Step(action=line, observation=observation, reward=reward)], reward, **envelope)
+
+
+def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:
+    """InvalidInputError for what could not be recorded: better told before the command is run."""
+    intake.metadata(_envelope(Session(""), False, author, tags), datetime.now(UTC), None)
+    Trajectory(task=task or "", steps=[], final_reward=0.0)
+
+
+def _envelope(session: Session, tests: bool, author: str | None, tags: Sequence[str]) -> dict[str, Any]:
+    source_type: SourceType = "test_result" if tests else "agent_execution"
+    source = {"type": source_type, "id": session.id} | ({} if author is None else {"author": author})
+    return {"source": source, "tags": list(dict.fromkeys((TAG, *tags)))}
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name if number else ""
+    except ValueError:
+        return f"signal {number}"
+
+
+# --- patience ---------------------------------------------------------------------------------------------------------
+
+
+def within(seconds: float, ask: Callable[[], T]) -> T:
+    """What `ask` returns or raises; BusyError where it takes longer. A memory that somebody has locked must not hold up a
+    command for as long as a write may wait."""
+    answer: list[T] = []
+    problem: list[BaseException] = []
+
+    def asked() -> None:
+        try:
+            answer.append(ask())
+        except BaseException as error:  # noqa: BLE001  # it is raised where it was asked
+            problem.append(error)
+
+    thread = threading.Thread(target=asked, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if problem:
+        raise problem[0]
+    if not answer:
+        raise BusyError(f"the memory did not answer within {seconds:g} s; somebody else may be writing to it for long")
+    return answer[0]

@@ -1,0 +1,612 @@
+"""What a test that passes again, and a commit, may vouch for.
+
+A pass proves that a test passes, not that everything written since it failed was right. So it vouches for little: attempts that
+say of themselves that they worked, that were recorded here between the last failing run and the run that passed, on the same
+branch, and that have to do with the failure: they carry its hash, name the test, or are about a file of its traceback. The last
+is the weakest link and counts only while the test's own file is what it was: a test that was rewritten is another test.
+
+A test's result is a record that a test run wrote. Anybody can write one that looks like it, so it is told by an event on it
+that nothing else writes: the plugin (`PYTEST`) gives it the status it has already (`MARK_STATUS`), when it is recorded.
+
+Feedback nobody has to remember to give: what test runs and commits say about what was recorded.
+
+A test that fails becomes a fact with its failure hash; when it passes again, that is a fact too, which takes the other's place,
+and what was tried in between is verified. So of each test that ever failed recall knows how it stands now, once. A commit
+publishes what was verified on the way to it. What deserves either is decided in `govern.feedback`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.learn.tallies import keys_of
+from hardwon.memory import intake
+from hardwon.memory.knowledge import readable
+from hardwon.memory.project import done_again, happen
+from hardwon.outside.git import Commit, Head
+from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
+from hardwon.records.kinds import (
+    SOLVED_FROM,
+    AnyRecord,
+    Entities,
+    Event,
+    Experience,
+    Fact,
+    FactType,
+    Fix,
+    Record,
+    Status,
+    Trajectory,
+)
+from hardwon.search.terms import Filters, searchable_text
+from hardwon.store.rows import record_of
+from hardwon.store.types import Store, Writer
+from hardwon.text.failures import error_core, failure_hash
+from hardwon.trust.lifecycle import not_undone
+from hardwon.trust.redact import redact
+
+# ---- feedback ------------------------------------------------------------
+
+PYTEST: Final = "pytest"
+"""The author, and the tag, of what the pytest plugin records."""
+
+MARK_STATUS: Final[Status] = "hypothesis"
+"""The status that the event gives which tells a result from what looks like one. No call of the memory sets this status: others
+verify, publish and archive."""
+
+_HASH_BYTES: Final = 8
+_NAMED_FROM_CHARS: Final = 6  # a shorter function name (`test_a`) is said without being meant
+_PARAMETERS: Final = re.compile(r"\[.*$", re.DOTALL)
+
+
+def name_of_test(node_id: str) -> str:
+    """A test's node id as records can hold it: one printable line, short, without secrets, and else still different from that
+    of any other test."""
+    node_id = redact(node_id)[0]  # before it is cut: half a secret would not be recognised
+    if len(node_id) <= limits.TEST_NAME_CHARS_MAX and node_id.isprintable():
+        return node_id
+    printable = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in node_id)
+    if len(printable) <= limits.TEST_NAME_CHARS_MAX:
+        return printable
+    mark = blake2b(node_id.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).hexdigest()
+    return f"{printable[: limits.TEST_NAME_CHARS_MAX - 2 * _HASH_BYTES - 1]}~{mark}"
+
+
+def verification_id(test: str, state: str) -> str:
+    """Which test vouched, at which commit (or in which run)."""
+    return f"{test}@{state}"[: limits.NAME_CHARS_MAX]
+
+
+def vouching_test(verification: str | None) -> str:
+    return (verification or "").rpartition("@")[0]
+
+
+class Result(NamedTuple):
+    """How a test stood when it last ran: `failure` is the hash of how it failed, empty where it passed or is `gone`: its file
+    no longer has it. `files` are those that it is about, with their SHA-1."""
+
+    test: str
+    at_us: int
+    failure: str
+    files: Mapping[str, str]
+    record_id: str = ""
+    gone: bool = False
+
+    @property
+    def file(self) -> str:
+        """The file that the test is in, as its name says."""
+        return self.test.partition("::")[0]
+
+    @property
+    def own_file(self) -> str | None:
+        """The file that the test is in, as the record names it; None where it is not known."""
+        return next((path for path in self.files if path == self.file or path.endswith(f"/{self.file}")), None)
+
+    def same_test_as(self, other: Result) -> bool:
+        """Whether the test's own file is known and said the same at both times."""
+        own = self.own_file
+        return own is not None and self.files[own] == other.files.get(own)
+
+
+def result_of(record: Record) -> Result | None:
+    """The result that a record of the plugin tells; None for any other record. Whether the plugin wrote it, its events tell."""
+    source = record.metadata.source
+    if not isinstance(record, Fact) or (source.author, source.type) != (PYTEST, "test_result"):
+        return None
+    if PYTEST not in record.metadata.tags or not record.entities.functions:
+        return None
+    files = {file.path: file.hash for file in record.metadata.context.related_files}
+    failure = record.metadata.validation.failure_hash or ""
+    failed = record.fact_type == "error"  # a pass carries the hash of what it ended; a test that is gone ended nothing
+    return Result(
+        record.entities.functions[0], record.at_us, failure if failed else "", files, record.id, gone=not failed and not failure
+    )
+
+
+def newest_results(records: Iterable[Record]) -> dict[str, Result]:
+    """How each test stands, from its records, the newest first."""
+    found: dict[str, Result] = {}
+    for record in records:
+        result = result_of(record)
+        if result:
+            found.setdefault(result.test, result)
+    return found
+
+
+class Said(NamedTuple):
+    """A record, its text, and the failures it knows of, by their hashes."""
+
+    record: AnyRecord
+    text: str
+    failures: Collection[str]
+
+
+def claims_to_work(record: Record) -> bool:
+    """Whether the record is an attempt, or what was learned from one, that does not itself say it failed."""
+    if record.metadata.source.author == PYTEST:  # a run of tests tells results, whoever says that it tried something
+        return False
+    if isinstance(record, Experience):
+        return record.outcome in ("success", "learning") and not record.unrouted
+    if isinstance(record, Fact):
+        return record.fact_type in ("solution", "decision")
+    if isinstance(record, Trajectory):
+        return record.final_reward >= SOLVED_FROM
+    return isinstance(record, Fix) and record.fix_success
+
+
+def link(said: Said, result: Result, *, by_file: bool = True) -> int:
+    """How strongly a record has to do with a test's failure: by its hash, by a file of the traceback (`by_file`: that is link
+    enough), by the test's name, which anybody can say of anything; 0 not at all."""
+    if result.failure and result.failure in said.failures:
+        return 3
+    if by_file and any(file.path in result.files for file in said.record.metadata.context.related_files):
+        return 2
+    return int(names_test(said.text, result.test))
+
+
+def foremost(linked: Iterable[tuple[int, Said]]) -> Iterator[Said]:
+    """Of each author the record that is linked most strongly, of those the oldest; in that order. Who claims much gets in no
+    more often than who claims once, and not before who claimed first."""
+    authors: set[str] = set()
+    for _, said in sorted(linked, key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id)):
+        author = said.record.metadata.source.author
+        if author not in authors:
+            authors.add(author)
+            yield said
+
+
+def names_test(text: str, test: str) -> bool:
+    """By its node id, with or without its parameters, or by its function's name as a whole word."""
+    bare = _PARAMETERS.sub("", test)
+    if "::" not in bare:
+        return bool(bare) and bare in text
+    function = bare.rpartition("::")[2]
+    if bare in text:
+        return True
+    return len(function) > _NAMED_FROM_CHARS and _has_word(text, function)
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Many texts are asked for many words: to compile a pattern for each would take longer than to look."""
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not _is_in_word(text[at - 1 : at]) and not _is_in_word(text[end : end + 1]):
+            return True
+        at = text.find(word, end)
+    return False
+
+
+def _is_in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def is_attempt_between(record: Record, failed_us: int, ran_us: int, branch: str) -> bool:
+    """Whether it was recorded after the failure and before the run that passed, not too long ago and on the same branch."""
+    first_us = max(failed_us + 1, ran_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US)
+    there = record.metadata.context.git_branch
+    return first_us <= record.at_us <= ran_us and (not there or not branch or there == branch)
+
+
+def came_from_elsewhere(events: Iterable[Event]) -> bool:
+    """What a file brought was not tried here, whenever it says it was."""
+    return any(event.kind == "imported" for event in events)
+
+
+def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
+    """The tests that vouched for a record after a time, in runs that were recorded: whoever calls `verify` names itself."""
+    return {
+        vouching_test(event.verification_id)
+        for event in not_undone(events)
+        if event.kind == "status"
+        and event.status == "verified"
+        and event.by == PYTEST
+        and event.verified_by == "test_runner"
+        and event.at_us > since_us
+    } - {""}
+
+
+def may_publish(said: Said, tests: Collection[str], results: Mapping[str, Result]) -> bool:
+    """Whether every test that vouched for the record passed when it last ran, and no test that it has to do with fails."""
+    if not tests or any(test not in results or results[test].failure or results[test].gone for test in tests):
+        return False
+    return not any(result.failure and link(said, result) for result in results.values())
+
+
+# ---- feedback ------------------------------------------------------------
+
+BY_HOOK: Final = "git hook"
+_FAILURE_KEY: Final = "failure:"
+_MARKED: Final = "told by a test run"
+
+
+@dataclass(frozen=True)
+class RanTest:
+    """A test that ran: its node id, whether it failed, what its report says, where it failed (call, setup, teardown or
+    collection), and the files it is about, its own first. Of a file that was collected whole (its name is then the node id),
+    `tests` are the node ids of all it has: those that failed before and are not among them are gone."""
+
+    node_id: str
+    failed: bool
+    report: str = ""
+    where: str = "call"
+    files: Sequence[str | Path] = ()
+    tests: Collection[str] | None = None
+
+
+@dataclass(frozen=True)
+class TestFeedback:
+    """What a test run changed: ids of new facts on tests that fail, and on tests that pass again, and of records that the
+    latter vouch for. `unchanged`: tests that fail as they did before. `gone`: ids of new facts on tests that no longer are."""
+
+    __test__ = False  # pytest would take it for a test where it is imported
+
+    failed: list[str]
+    passed: list[str]
+    verified: list[str]
+    unchanged: int
+    gone: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What this needs of the memory."""
+
+    store: Store
+    project: str
+    root: Path | None
+    memory_file: Path | None
+    head: Head
+    prepare: Callable[[Fact], Fact]
+    append: Callable[[Writer, Sequence[Record]], object]
+
+
+# --- a test run -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What there is to do: tests that fail and tests that pass again, each with how it stood before."""
+
+    failing: list[tuple[RanTest, str, Result | None]]  # with the hash of the failure
+    passing: list[tuple[RanTest, Result]]
+    still: list[Result]  # of tests that fail as they did before
+    gone: list[Result]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.failing and not self.passing and not self.gone
+
+
+@dataclass(frozen=True)
+class _Run:
+    id: str
+    task: str | None
+    started: datetime
+    at: datetime
+
+
+@done_again
+def record_tests(
+    desk: Desk, ran: Sequence[RanTest], run_id: str, task: str | None, started: datetime, at: datetime
+) -> TestFeedback:
+    """Nothing is written, and nobody waits, where nothing changed."""
+    hashes: dict[str, str] = {}
+    plan = _plan(desk, ran, hashes, at)
+    if plan.is_empty:
+        return TestFeedback([], [], [], len(plan.still))
+    run = _Run(run_id, task, started, at)
+    with desk.store.write(desk.project) as writer:
+        return _written(desk, writer, _plan(desk, ran, hashes, at), run)  # again: others may have written in between
+
+
+def _plan(desk: Desk, ran: Sequence[RanTest], hashes: dict[str, str], at: datetime) -> _Plan:
+    known = results(desk.store, desk.project, at)
+    newest_us = desk.store.newest_of_others(desk.project, PYTEST, to_us(at))  # what claims to be of the future was not
+    failing, passing, still = [], [], []
+    for test in _most_telling(ran, known):
+        if test.node_id not in hashes:
+            hashes[test.node_id] = failure_hash(_sound(test.report))
+        failure = hashes[test.node_id]
+        before = known.get(name_of_test(test.node_id))
+        # The same failure again is worth a word only if something was tried since: what was tried by then did not help.
+        if before is None or before.failure != failure or newest_us > before.at_us:
+            failing.append((test, failure, before))
+        else:
+            still.append(before)
+    failed = {name_of_test(test.node_id) for test in ran if test.failed}
+    open_ = {name: result for name, result in known.items() if result.failure and name not in failed}
+    for test in ran if open_ else ():  # names are made only where one of them may be told of
+        stood = None if test.failed else open_.pop(name_of_test(test.node_id), None)
+        if stood:
+            passing.append((test, stood))
+    return _Plan(failing, passing, still, _gone(ran, open_.values()))
+
+
+def _gone(ran: Sequence[RanTest], failing: Iterable[Result]) -> list[Result]:
+    """Of the tests that failed and did not run now, those that their file no longer has."""
+    whole = {test.node_id: test.tests for test in ran if test.tests is not None and not test.failed}
+    names: dict[str, set[str]] = {}
+    found = []
+    for result in failing if whole else ():
+        if result.file in whole and result.file not in names:
+            names[result.file] = {name_of_test(each) for each in whole[result.file]}
+        if result.test != result.file and result.file in names and result.test not in names[result.file]:
+            found.append(result)
+    return found[: limits.TEST_FAILURES_MAX]
+
+
+def _most_telling(ran: Sequence[RanTest], known: Mapping[str, Result]) -> list[RanTest]:
+    """The tests that failed; where they are very many, those that are known already, then the first ones."""
+    # Two whose names differ by a secret alone are one.
+    failed = list({name_of_test(test.node_id): test for test in reversed(ran) if test.failed}.values())[::-1]
+    if len(failed) > limits.TEST_FAILURES_MAX:
+        failed.sort(key=lambda test: name_of_test(test.node_id) not in known)
+    return failed[: limits.TEST_FAILURES_MAX]
+
+
+def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback:
+    told = [(_told_failure(desk, test, failure, before, run), before) for test, failure, before in plan.failing]
+    failed = [fact.id for fact, _ in told]
+    failing = [*plan.still, *(result for fact, _ in told if (result := result_of(fact)))]
+    attempts = _attempts(desk, plan.passing, run) if plan.passing else []
+    verified: dict[str, None] = {}
+    for test, before in plan.passing:
+        fact = _told_pass(desk, test, before, run)
+        told.append((fact, before))
+        for record_id in _vouched(desk, writer, attempts, before, fact, failing, run):
+            if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
+                verified[record_id] = None
+                _verify(desk, writer, record_id, before.test, run)
+    passed = [fact.id for fact, _ in told[len(failed) :]]
+    gone = [(_told_gone(desk, result, run), result) for result in plan.gone]
+    _keep(desk, writer, [*told, *gone], run.at)
+    return TestFeedback(failed, passed, list(verified), len(plan.still), [fact.id for fact, _ in gone])
+
+
+def _keep(desk: Desk, writer: Writer, told: Sequence[tuple[Fact, Result | None]], at: datetime) -> None:
+    """The facts, marked as results, each in place of the one before it."""
+    desk.append(writer, [fact for fact, _ in told])
+    marks = [
+        Event(id=new_id(at), record_id=fact.id, kind="status", at=at, by=PYTEST, status=MARK_STATUS, reason=_MARKED)
+        for fact, _ in told
+    ]
+    writer.add_events(desk.project, marks)
+    for fact, stood in told:
+        if stood:
+            _supersede(desk, writer, stood, fact, at)
+
+
+def _supersede(desk: Desk, writer: Writer, old: Result, fact: Fact, at: datetime) -> None:
+    now = result_of(fact)
+    passes = "is gone" if now and now.gone else "passes again"
+    reason = "the test failed again" if fact.fact_type == "error" else f"the test {passes}"
+    event = Event(
+        id=new_id(at), record_id=old.record_id, kind="superseded", at=at, by=PYTEST, replaced_by=fact.id, reason=reason
+    )
+    happen(writer, desk.project, event)
+
+
+def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) -> list[Said]:
+    """What may have led to any of the passes; never what came from a source that was rolled back. Where the
+    tests are such a source, their passes say nothing."""
+    if PYTEST in desk.store.rolled_back(desk.project):
+        return []
+    started_us = to_us(run.started)
+    since = max(0, min(before.at_us for _, before in passing), started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US)
+    asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
+    found = desk.store.page(desk.project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
+    return [_said(record) for record in readable(found) if claims_to_work(record)]
+
+
+def _vouched(
+    desk: Desk,
+    writer: Writer,
+    attempts: Sequence[Said],
+    before: Result,
+    fact: Fact,
+    failing: Sequence[Result],
+    run: _Run,
+) -> list[str]:
+    """What this pass vouches for: never what has to do with a test that fails in the same run."""
+    now = result_of(fact)
+    same = now is not None and before.same_test_as(now)
+    linked = [
+        (strength, said)
+        for said in attempts
+        if is_attempt_between(said.record, before.at_us, to_us(run.started), desk.head.branch)
+        and (strength := link(said, before, by_file=same))
+        and not any(link(said, other) for other in failing)
+        and _is_open(desk, writer, said.record.id)
+    ]
+    return [said.record.id for said in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
+
+
+def _is_open(desk: Desk, writer: Writer, record_id: str) -> bool:
+    """Whether it was recorded here, and nobody has judged it yet."""
+    stored = writer.get(desk.project, record_id)
+    if stored is None or record_of(stored).metadata.validation.status != "hypothesis":
+        return False
+    return not came_from_elsewhere(writer.events_of(desk.project, record_id))
+
+
+def _verify(desk: Desk, writer: Writer, record_id: str, test: str, run: _Run) -> None:
+    event = Event(
+        id=new_id(run.at),
+        record_id=record_id,
+        kind="status",
+        at=run.at,
+        by=PYTEST,
+        status="verified",
+        verified_by="test_runner",
+        verification_id=verification_id(test, desk.head.commit or run.id),
+    )
+    happen(writer, desk.project, event)
+
+
+def _told_failure(desk: Desk, test: RanTest, failure: str, before: Result | None, run: _Run) -> Fact:
+    report = redact(_sound(test.report))[0]  # before anything is cut off: half a secret would not be recognised
+    during = "" if test.where == "call" else f" in {test.where}"
+    content = f"The test {name_of_test(test.node_id)} failed{during}: {_headline(report)}"
+    if report.strip():
+        content += f"\n\n{_shortened(report)}"
+    return _fact(desk, test, content, "error", failure, before, run)
+
+
+def _told_pass(desk: Desk, test: RanTest, before: Result, run: _Run) -> Fact:
+    failed_at = f"{from_us(before.at_us):%Y-%m-%d %H:%M} UTC"
+    where = f" at commit {desk.head.commit[:12]}" if desk.head.commit else ""
+    content = f"The test {name_of_test(test.node_id)} passes again{where}; the test had failed at {failed_at}."
+    root = desk.root or Path.cwd()
+    files = [*test.files, *(str(root / path) for path in before.files)]
+    again = RanTest(test.node_id, False, files=list(dict.fromkeys(map(str, files))))
+    return _fact(desk, again, content, "observation", before.failure, before, run)
+
+
+def _told_gone(desk: Desk, before: Result, run: _Run) -> Fact:
+    content = f"The test {before.test} is gone: its file no longer has it. The test had failed when it last ran."
+    root = desk.root or Path.cwd()
+    gone = RanTest(before.test, False, files=[str(root / path) for path in before.files])
+    return _fact(desk, gone, content, "observation", None, before, run)
+
+
+def _fact(
+    desk: Desk, test: RanTest, content: str, fact_type: FactType, failure: str | None, before: Result | None, run: _Run
+) -> Fact:
+    # A clock that was set back must not make what a test did now count as done before.
+    told_at = max(run.at, from_us(before.at_us + 1)) if before else run.at
+    envelope = {
+        "source": {"type": "test_result", "id": run.id, "author": PYTEST},
+        "timestamp": told_at,
+        "tags": [PYTEST, *([f"task:{run.task}"] if run.task else [])],
+        "related_files": _hashable(test.files),
+    } | ({"failure_hash": failure} if failure else {})
+    metadata = intake.metadata(envelope, told_at, desk.root, desk.memory_file)
+    name = name_of_test(test.node_id)
+    entities = Entities(files=[file.path for file in metadata.context.related_files], functions=[name])
+    fact = Fact(id=new_id(told_at), metadata=metadata, content=content, fact_type=fact_type, confidence=1.0, entities=entities)
+    return desk.prepare(fact)
+
+
+def _hashable(files: Iterable[str | Path]) -> list[str]:
+    found = [str(file) for file in files if Path(file).is_file() and Path(file).stat().st_size <= limits.FILE_HASH_BYTES_MAX]
+    return [file for file in dict.fromkeys(found) if file.isprintable()][: limits.TEST_FILES_MAX]
+
+
+def _headline(report: str) -> str:
+    """What went wrong, in pytest's own words."""
+    lines = [line.strip() for line in report.splitlines() if line.strip()]
+    marked = [line[2:].strip() for line in lines if line.startswith("E ")]
+    said = (marked or lines[-1:] or ["no report"])[0]
+    return (said or error_core(report))[: limits.TEST_ERROR_SHOWN_CHARS]
+
+
+def _shortened(report: str) -> str:
+    most = limits.TEST_REPORT_CHARS_MAX
+    return report if len(report) <= most else f"{report[: most // 2]}\n…\n{report[-(most // 2) :]}"
+
+
+def _sound(report: str) -> str:
+    """As records can hold it."""
+    return report.replace("\0", "\\0").encode(errors="backslashreplace").decode()
+
+
+# --- a commit ---------------------------------------------------------------------------------------------------------
+
+
+@done_again
+def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by: str) -> list[str]:
+    """Publishes what was verified by tests since the commit before, recorded on that commit or this, where its tests still pass
+    and the commit holds what it is about. Doing it again publishes nothing more."""
+    since_us = 0 if commit.parent_at is None else to_us(commit.parent_at)
+    oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
+    asked = Filters(status="verified", since=oldest)
+    page = store.page(project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
+    vouched = [_said(record) for record in readable(page) if _is_of_commit(record, commit)]
+    if not vouched or PYTEST in store.rolled_back(project):
+        return []
+    published: list[str] = []
+    with store.write(project) as writer:
+        known = {name: each for name, each in results(store, project, at).items() if not _is_gone(each, commit.root)}
+        for said in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
+            record = said.record
+            events = writer.events_of(project, record.id)
+            tests = tests_behind(events, since_us)
+            stored = writer.get(project, record.id)
+            if stored is None or record_of(stored).metadata.validation.status != "verified" or came_from_elsewhere(events):
+                continue
+            if may_publish(said, tests, known) and _holds(commit, record, [known[test] for test in tests]):
+                reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
+                event = Event(
+                    id=new_id(at), record_id=record.id, kind="status", at=at, by=by, status="published", reason=reason
+                )
+                happen(writer, project, event)
+                published.append(record.id)
+    return published
+
+
+def _is_gone(result: Result, root: Path) -> bool:
+    """Whether a test that failed was deleted since, with its file."""
+    own = result.own_file
+    return bool(result.failure) and own is not None and not (root / own).exists()
+
+
+def _is_of_commit(record: Record, commit: Commit) -> bool:
+    there = record.metadata.context.git_commit
+    return record.metadata.validation.verified_by == "test_runner" and there in (commit.id, *commit.before)
+
+
+def _holds(commit: Commit, record: Record, tests: Sequence[Result]) -> bool:
+    """Whether the commit has what the tests passed with: everything, or something of what they and the record are about."""
+    about = {file.path for file in record.metadata.context.related_files}.union(*(test.files for test in tests))
+    return commit.is_everything or not about.isdisjoint(commit.changed)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
+    """How each test that ever failed stands: from what is believed now, and from the newest whatever became of it, because a
+    record may have been archived for other reasons than that its test ran again. Only what a test run wrote here counts, and
+    nothing that a clock which went wrong dated long after `at`."""
+    until = from_us(min(to_us(at) + limits.RESULT_AHEAD_US_MAX, TIME_US_MAX))
+    asked = Filters(kind="fact", author=PYTEST, tag=PYTEST, until=until)
+    live = asked.altered(status=MARK_STATUS)
+    found = store.marked(project, live, PYTEST, MARK_STATUS, limits.TESTS_REMEMBERED_MAX)
+    known = {each.id for each in found}
+    newest = store.marked(project, asked, PYTEST, MARK_STATUS, limits.TEST_FAILURES_MAX)
+    newest = [each for each in newest if each.id not in known]
+    return newest_results(readable(sorted([*found, *newest], key=lambda each: (each.at_us, each.id), reverse=True)))
+
+
+def _said(record: AnyRecord) -> Said:
+    failures = {key.removeprefix(_FAILURE_KEY) for key in keys_of(record) if key.startswith(_FAILURE_KEY)}
+    return Said(record, searchable_text(record), failures)

@@ -1,0 +1,1 @@
+"""Fix history: AIMemory, its tables, its knowledge base, its reports, its adoption."""

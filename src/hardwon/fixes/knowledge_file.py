@@ -1,0 +1,288 @@
+"""Where a knowledge base is kept: what callers added as one record of the memory, the whole of it as `knowledge_base.json`.
+
+The record makes it one source's word that nobody verified. The file is for people: what they change in it is taken in when the
+memory is next opened, or saved. What was written last is kept beside it, hidden, so that their changes can be told from ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic_core import from_json
+
+from hardwon import limits
+from hardwon.errors import HardwonError, InvalidInputError, PlaceError
+from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
+from hardwon.fixes.history import Learned
+from hardwon.fixes.input import FixHistoryWarning
+from hardwon.fixes.knowledge_base import (
+    KnowledgeBase,
+    Said,
+    beyond,
+    check,
+    knowledge_of,
+    learned_knowledge,
+    merged,
+    said,
+    shaped,
+    wording,
+)
+from hardwon.learn.support import FIX_HISTORY
+from hardwon.memory import Memory
+from hardwon.outside import files
+from hardwon.records.fields import derived_id
+from hardwon.records.kinds import Adopted, Metadata, Moment, Source
+from hardwon.training.file import Locked, locked
+from hardwon.trust.redact import redact_json
+
+AUTHOR: Final = "knowledge base"
+"""Whose word it is what callers put into a knowledge base."""
+
+_KEY: Final = "knowledge_base"
+
+
+class Keeper:
+    """Brings a knowledge base up to date and saves it. `learned` tells what the attempts teach, `version` something that is
+    different whenever the memory changed; None where that is not certain."""
+
+    def __init__(self, memory: Memory, folder: Path, learned: Callable[[], Learned], version: Callable[[], object]) -> None:
+        self.knowledge = KnowledgeBase()
+        self._memory = memory
+        self._path = (folder / KNOWLEDGE_BASE_NAME).resolve()  # a link to it stays one
+        self._written = folder / f".{KNOWLEDGE_BASE_NAME}.written"
+        self._learned, self._version = learned, version
+        self._guard = threading.RLock()
+        self._saved: Said = {}
+        self._given: Said = {}
+        self._seen: object = None
+        self._in_files: tuple[object, set[str]] = (None, set())
+
+    def refresh(self) -> KnowledgeBase:
+        """The knowledge base, with what was learned and what others saved since."""
+        with self._guard:
+            seen = self._version()
+            if seen is None or seen != self._seen:
+                self._bring_up_to_date()
+                self._clear_files()
+                self._seen = seen
+            return self.knowledge
+
+    def replace(self, knowledge: Mapping[str, Any]) -> None:
+        """As if the caller had taken out what was there and put this in. What was learned comes back with the next refresh."""
+        with self._guard:
+            self.knowledge.clear()
+            self.knowledge.update(knowledge)
+            self._seen = None
+
+    def _bring_up_to_date(self) -> Said:
+        """Returns what callers added, here and elsewhere."""
+        own, others = self._kept()
+        stored = _together(own)
+        self._given = said(learned_knowledge(self._learned()))
+        for record in others:
+            self._given = {**said(_told(record)), **self._given}
+        snapshot = said(self.knowledge)
+        added = merged(self._saved, self.knowledge.added(snapshot), stored)
+        self._show(snapshot, added)
+        self._saved = stored
+        return added
+
+    def _show(self, snapshot: Said, added: Said) -> None:
+        self.knowledge.show(snapshot, self._given, added, self._memory.now().isoformat())
+
+    # --- saving ---------------------------------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Keeps what was added, and writes the file. What cannot be kept raises, and everything stays as it is."""
+        with self._guard, locked(self._path) as held:
+            self.knowledge.shape()
+            check(self.knowledge.added(said(self.knowledge)))
+            added = self._bring_up_to_date()
+            edited = self._edits(held)
+            if edited:
+                before, now = edited
+                added = beyond(merged(before, now, added), self._given)
+                check(added, KNOWLEDGE_BASE_NAME)
+                self._show(said(self.knowledge), added)
+            kept = self._keep(added)
+            self._saved = kept
+            self._write(held, {**self._given, **kept})
+            self._seen = None  # this very save changed the memory
+
+    def take_in_edits(self) -> None:
+        """What people changed in the file since it was written. Where nobody did, but the memory may know less than the file
+        says, the file is looked through."""
+        if self._is_edited():
+            try:
+                self.save()
+            except InvalidInputError as error:
+                _warn(f"{self._path} was edited and left as it is, for it cannot be kept: {error}")
+        elif self._may_say_too_much():
+            self.refresh()
+            with suppress(OSError):
+                os.utime(self._written)
+
+    def exported(self) -> dict[str, Any]:
+        """A copy to hand on. The dict itself holds what callers put in, and that may be a secret."""
+        return _without_secrets(self.refresh().snapshot())
+
+    def _keep(self, added: Said) -> Said:
+        own, _ = self._kept()
+        data = _without_secrets({name: part for name, part in knowledge_of(added).items() if part != {}})
+        if len(own) > 1 or (_told(own[0]) if own else {}) != data:
+            replaced = sorted(record.id for record in own)
+            at = self._memory.now()
+            record = Adopted(
+                # Also of what it replaces: who comes back to what was said before says it anew.
+                id=derived_id(FIX_HISTORY, _KEY, AUTHOR, json.dumps(data, sort_keys=True), *replaced),
+                origin=FIX_HISTORY,
+                data={_KEY: data},
+                metadata=Metadata(source=Source(author=AUTHOR), context=Moment(timestamp=at)),
+            )
+            self._memory.take_in([record], by=AUTHOR)
+            for earlier in replaced:
+                self._memory.supersede(earlier, record.id, "the knowledge base was saved again", AUTHOR)
+        return said(data)
+
+    def _kept(self) -> tuple[list[Adopted], list[Adopted]]:
+        """What callers added, and what was adopted from knowledge bases of others; the newest first."""
+        live = [record for record in self._memory.adopted(FIX_HISTORY, limits.SHOWN_MAX) if _told(record)]
+        own = [record for record in live if record.metadata.source.author == AUTHOR]
+        others = [record for record in live if record.metadata.source.author != AUTHOR]
+        return own, others[: limits.ADOPTED_READ_MAX]
+
+    # --- the file -------------------------------------------------------------------------------------------------------
+
+    def _may_say_too_much(self) -> bool:
+        """Whether the memory was written to after the files. A file's time is not exact."""
+        written = _stamp(self._written)
+        database = (_stamp(Path(f"{self._memory.location}{suffix}")) for suffix in ("", "-wal"))
+        newest_ns = max((stamp[0] for stamp in database if stamp and stamp[1]), default=0)  # an empty log is our own
+        return written is not None and newest_ns + limits.FILE_TIME_UNSURE_NS > written[0]
+
+    def _clear_files(self) -> None:
+        """Where they have a text that the memory has no longer (it was forgotten, say), they are written again, with what was
+        saved. What somebody edited is taken in first, when the memory is next opened or saved."""
+        everything = {**self._given, **self._saved}
+        if self._texts_in_files() <= wording(everything):
+            return
+        # Some of what was learned may stand in the files without its secrets.
+        if self._texts_in_files() <= wording(said(_without_secrets(knowledge_of(everything)))):
+            return
+        try:
+            with locked(self._path) as held:
+                content = held.read()
+                if content is None:
+                    files.remove(self._written)
+                elif _digest(content) in self._last_written()[0]:
+                    self._write(held, everything)
+        except HardwonError as error:
+            _warn(f"{self._path} may hold texts that the memory does not have any more: {error}")
+
+    def _texts_in_files(self) -> set[str]:
+        stamps = _stamp(self._path), _stamp(self._written)
+        if stamps != self._in_files[0] or stamps[1] is None:
+            before = self._last_written()[1]
+            told = (_parsed(_content(self._path) or b"") or {}) if before else {}
+            self._in_files = stamps, wording(said(before)) | wording(said(told))
+        return self._in_files[1]
+
+    def _is_edited(self) -> bool:
+        """Whether the file is there and not as we wrote it."""
+        if files.exists(self._path) and not self._path.is_file():
+            _warn(f"{self._path} is no regular file and was left as it is: move it away, or the knowledge base cannot be saved")
+            return False
+        content = _content(self._path)
+        if content is None or _digest(content) in self._last_written()[0]:
+            return False
+        if _parsed(content) is None:
+            _warn(f"{self._path} is not a knowledge base as JSON and was left as it is: correct it, and open the memory again")
+            return False
+        return True
+
+    def _edits(self, held: Locked) -> tuple[Said, Said] | None:
+        """What the file said when we wrote it, and what it says now; None where it is as it was."""
+        content = held.read()
+        digests, before = self._last_written()
+        if content is None or _digest(content) in digests:
+            return None
+        now = _parsed(content)
+        if now is None:
+            _warn(f"{self._path} is not a knowledge base as JSON: it was kept as {held.set_aside().name} in the same folder")
+            return None
+        return said(before), said(now)
+
+    def _last_written(self) -> tuple[list[str], dict[str, Any]]:
+        """The digests of what the file may hold, and what was written last."""
+        told = _parsed(_content(self._written) or b"") or {}
+        digests, before = told.get("digests"), told.get(_KEY)
+        return digests if isinstance(digests, list) else [], before if isinstance(before, dict) else {}
+
+    def _write(self, held: Locked, everything: Said) -> None:
+        whole = _without_secrets({**knowledge_of(everything), "last_updated": self.knowledge["last_updated"]})
+        content = json.dumps(whole, indent=2, ensure_ascii=False).encode() + b"\n"
+        before = held.read()
+        # Before the file itself: between the two it is what it was, which is no edit either.
+        digests = [_digest(content), *([] if before is None else [_digest(before)])]
+        files.remove(*self._written.parent.glob(f".{self._written.name}.*.part"))  # of somebody who was killed
+        with files.writing_atomically(self._written) as file:
+            file.write(json.dumps({"digests": digests, _KEY: whole}, ensure_ascii=False).encode())
+        held.write(content)
+
+
+def _together(records: Iterable[Adopted]) -> Said:
+    """What several saved at the same time; where they differ, the newest."""
+    found: Said = {}
+    for record in records:
+        found = {**said(_told(record)), **found}
+    return found
+
+
+def _told(record: Adopted) -> dict[str, Any]:
+    told = record.data.get(_KEY) if record.origin == FIX_HISTORY else None
+    return shaped(told) if isinstance(told, dict) else {}
+
+
+def _without_secrets(knowledge: dict[str, Any]) -> dict[str, Any]:
+    cleaned = redact_json(knowledge)[0]
+    assert isinstance(cleaned, dict)  # noqa: S101  # for type checkers: an object stays one
+    return cleaned
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return files.read_regular(path, limits.KNOWLEDGE_FILE_BYTES_MAX)
+    except (OSError, PlaceError):
+        return None
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _parsed(content: bytes) -> dict[str, Any] | None:
+    try:
+        found = from_json(content, allow_inf_nan=False)
+    except ValueError:
+        return None
+    return shaped(found) if isinstance(found, dict) else None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, FixHistoryWarning, stacklevel=4)

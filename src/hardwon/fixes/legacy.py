@@ -1,0 +1,390 @@
+"""Older fix-history databases: plain SQLite files with a table `fix_history`, written by other programs.
+
+Reading never changes a byte of the file. `claim` is for the one case where a memory takes the file's place: the new content is
+copied over the old in one transaction of SQLite's own. A file that is renamed into place would not do: whoever still has the
+old one open finds the new one's log under the name that it knows, and writes its own pages into it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import apsw
+
+from hardwon import limits
+from hardwon.errors import BusyError, DamagedError, ForeignFileError, PlaceError, StorageError
+from hardwon.outside import files
+from hardwon.store.sqlite.file import be_patient, connect, storage_errors
+from hardwon.store.sqlite.migrations import APPLICATION_ID
+
+FIX_TABLE: Final = "fix_history"
+AGGREGATE_TABLES: Final = ("issue_patterns", "model_characteristics")
+
+_NEEDED_COLUMNS: Final = frozenset(
+    {"id", "timestamp", "model_name", "issue_type", "description", "fix_commands", "fix_success"}
+)
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER_BYTES: Final = 100
+_WAL_FORMAT: Final = 2
+_HARMLESS: Final = ("NULL value in", "CHECK constraint failed", "non-", "NUMERIC value in", "TEXT value in")
+"""What SQLite's check says of values that break a rule of their table: such rows are odd, not damaged."""
+_ALL_FINDINGS: Final = 2**31 - 1
+
+
+class LegacyRow(dict[str, Any]):
+    """A row by its columns' names in lower case. `undecoded`: columns whose text was not what the file's encoding allows, and
+    has replacement characters now."""
+
+    undecoded: tuple[str, ...] = ()
+
+
+class _Header(NamedTuple):
+    """What the first bytes of a file say. Read through SQLite: closing a file of our own would drop locks on it."""
+
+    is_sqlite: bool
+    has_log: bool
+    changes: int
+    application_id: int
+
+    @classmethod
+    def of(cls, path: Path) -> _Header:
+        try:
+            file = apsw.VFSFile("", str(path), [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0])
+        except apsw.Error as error:
+            raise PlaceError(f"cannot read {path} ({error}): check who owns the file and its folder") from error
+        try:
+            start = file.xRead(_HEADER_BYTES, 0)
+        except apsw.Error as error:
+            if file.xFileSize() >= _HEADER_BYTES:
+                raise PlaceError(f"cannot read {path} ({error})") from error
+            start = b""
+        finally:
+            file.xClose()
+        whole = len(start) == _HEADER_BYTES and start.startswith(_MAGIC)
+        if not whole:
+            return cls(False, False, 0, 0)
+        changes, application_id = (int.from_bytes(start[at : at + 4], "big") for at in (24, 68))
+        return cls(True, start[19] == _WAL_FORMAT, changes, application_id)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+class FixHistory:
+    """An older database, open, as of one instant. `written_us` is when its file was last written. `unlocked` is the file's
+    state when it was opened, where no lock keeps others from writing to it: whatever was read then counts only if the state is
+    still the same at the end."""
+
+    def __init__(
+        self, path: Path, connection: apsw.Connection, written_us: int, unlocked: tuple[int, int, int] | None = None
+    ) -> None:
+        self.path = path
+        self._unlocked = unlocked
+        self.written_us = written_us
+        self._connection = connection
+        self._encoding = {"UTF-16le": "utf-16-le", "UTF-16be": "utf-16-be"}.get(str(connection.pragma("encoding")), "utf-8")
+
+    def count(self) -> int:
+        """How many attempts it has."""
+        (number,) = self._connection.execute(f"SELECT count(*) FROM {FIX_TABLE} NOT INDEXED").fetchall()[0]
+        assert isinstance(number, int)  # noqa: S101  # for type checkers: a count is a number
+        self._refuse_if_written_to()
+        return number
+
+    def rows(self) -> Iterator[LegacyRow]:
+        """Every attempt, by id."""
+        return self._rows_of(FIX_TABLE, "id")
+
+    def aggregates(self) -> dict[str, list[LegacyRow]]:
+        """The tables of what it had added up, as far as they exist and hold rows."""
+        found = {name: list(self._rows_of(name, "rowid")) for name in AGGREGATE_TABLES if self._columns(name)}
+        return {name: rows for name, rows in found.items() if rows}
+
+    def other_tables(self) -> list[str]:
+        """Tables that no part of a fix history is in."""
+        known = {FIX_TABLE, *AGGREGATE_TABLES}
+        sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+        return [name for (name,) in self._connection.execute(sql) if name.lower() not in known]
+
+    def has_fixes(self) -> bool:
+        """Whether it has the table, with the columns that make it one."""
+        return {name.lower() for name in self._columns(FIX_TABLE)} >= _NEEDED_COLUMNS
+
+    def refuse_what_it_is_not(self) -> None:
+        """Nothing is read from a file of something else, or one that is not sound."""
+        if not self.has_fixes():
+            raise ForeignFileError(
+                f"{self.path} is a SQLite database without a fix history in it (no table {FIX_TABLE} that has the columns "
+                f"{', '.join(sorted(_NEEDED_COLUMNS))}). It was left as it is"
+            )
+        if len(self._columns(FIX_TABLE)) > limits.FIX_HISTORY_COLUMNS_MAX:
+            raise ForeignFileError(f"{self.path}: {FIX_TABLE} has more than {limits.FIX_HISTORY_COLUMNS_MAX} columns")
+        for (line,) in self._connection.execute(f"PRAGMA quick_check({_ALL_FINDINGS})"):
+            if line != "ok" and not line.startswith(_HARMLESS):
+                raise DamagedError(_damaged(self.path, line.splitlines()[-1]))
+
+    def _columns(self, table: str) -> list[str]:
+        kinds = "SELECT sql FROM sqlite_schema WHERE type = 'table' AND lower(name) = ?"
+        made = self._connection.execute(kinds, (table,)).fetchall()
+        if not made or str(made[0][0]).upper().startswith("CREATE VIRTUAL"):
+            return []
+        return [row[1] for row in self._connection.execute(f"PRAGMA table_xinfo({table})")]
+
+    def _rows_of(self, table: str, order: str) -> Iterator[LegacyRow]:
+        """Texts come as the bytes that they are: not all of them can be decoded."""
+        names = self._columns(table)
+        selected = ", ".join(
+            f"typeof({name}) = 'text', CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
+            for name in map(_quoted, names)
+        )
+        if order == "rowid":
+            order = "1" if self._lacks_rowid(table) else "rowid"
+        for values in self._connection.execute(f"SELECT {selected} FROM {table} NOT INDEXED ORDER BY {order}"):
+            row, undecoded = LegacyRow(), []
+            for name, is_text, value in zip(names, values[::2], values[1::2], strict=True):
+                column = name.lower()
+                if is_text:
+                    row[column], sound = self._decoded(value)
+                    undecoded += [] if sound else [column]
+                else:
+                    row[column] = value
+            row.undecoded = tuple(undecoded)
+            yield row
+        self._refuse_if_written_to()
+
+    def _refuse_if_written_to(self) -> None:
+        if self._unlocked and (_state(self.path) != self._unlocked or _size(_beside(self.path, "-wal"))):
+            raise BusyError(f"{self.path} was written to while it was read; nothing was changed, try again")
+
+    def _lacks_rowid(self, table: str) -> bool:
+        return any(row[1] == table and row[4] for row in self._connection.execute("PRAGMA table_list"))
+
+    def _decoded(self, data: bytes) -> tuple[str, bool]:
+        try:
+            return data.decode(self._encoding), True
+        except UnicodeDecodeError:
+            return data.decode(self._encoding, "replace"), False
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file begins as SQLite's do."""
+    return _Header.of(path).is_sqlite
+
+
+def is_ours(path: Path) -> bool:
+    """Whether the file says that it is a Hardwon memory."""
+    header = _Header.of(path)
+    return header.is_sqlite and header.application_id == APPLICATION_ID
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[FixHistory]:
+    """An older fix history, to be read. What is none, or is not sound, is refused."""
+    _refuse_no_database(path)
+    with _reading(path) as history:
+        history.refuse_what_it_is_not()
+        yield history
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[FixHistory]:
+    """A database that has logs, and none at present, is read without making one beside it. Nothing locks it then."""
+    alone = _Header.of(path).has_log and not _size(_beside(path, "-wal"))
+    before = _state(path)
+    with _legacy_errors(path), closing(_read_only(path, alone)) as connection:
+        connection.execute("BEGIN")
+        yield FixHistory(path, connection, before[0] // 1000, before if alone else None)
+
+
+def _read_only(path: Path, alone: bool) -> apsw.Connection:
+    name = f"file:{quote(str(path))}{'?immutable=1' if alone else ''}"
+    connection = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    _be_careful(connection)
+    return connection
+
+
+def _be_careful(connection: apsw.Connection) -> None:
+    be_patient(connection)
+    for setting in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY"):
+        connection.execute(f"PRAGMA {setting}").fetchall()
+
+
+def _refuse_no_database(path: Path) -> None:
+    if not path.is_file():
+        raise PlaceError(f"there is no file {path}: name the older database, which was called ai_memory.db")
+    header = _Header.of(path)
+    if not header.is_sqlite:
+        raise ForeignFileError(
+            f"{path} is no SQLite database, or it is encrypted, cut off, or its beginning is destroyed. It was left as it is"
+        )
+    if header.application_id == APPLICATION_ID:
+        raise ForeignFileError(f"{path} is a Hardwon memory already, no older database: open it, or merge it into another")
+
+
+@contextmanager
+def _legacy_errors(path: Path) -> Iterator[None]:
+    try:
+        with storage_errors(path):
+            yield
+    except DamagedError as error:
+        if isinstance(error.__cause__, apsw.Error | UnicodeDecodeError):
+            raise DamagedError(_damaged(path, error.__cause__)) from error
+        raise
+    except PlaceError as error:
+        if not isinstance(error.__cause__, apsw.Error):
+            raise
+        if isinstance(error.__cause__, apsw.ReadOnlyError):
+            raise PlaceError(
+                f"whoever wrote {path} was interrupted, and left a journal beside it that must be played back first: open it "
+                "once with the program that it belongs to, then try again. It was left as it is"
+            ) from error
+        raise PlaceError(
+            f"cannot read {path} ({error.__cause__}): check who owns it and its folder; a database with a log (-wal) beside "
+            "it is best copied, with its log, to a folder of your own"
+        ) from error
+
+
+def _damaged(path: Path, why: object) -> str:
+    return (
+        f"{path} is damaged ({why}). It was left as it is: use a backup of it, or let SQLite's own shell save what can be "
+        "read (sqlite3 FILE .recover) and adopt that"
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def companions(path: Path) -> tuple[Path, Path, Path]:
+    """What SQLite may have put beside a database."""
+    return _beside(path, "-journal"), _beside(path, "-wal"), _beside(path, "-shm")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+# --- taking its place -------------------------------------------------------------------------------------------
+
+
+class Claimed(FixHistory):
+    """An older database that nobody else can write to."""
+
+    def copy_to(self, target: Path) -> None:
+        """A complete copy, on disk when this returns, checked. There must be no such file."""
+        files.create(target).close()
+        # A connection that holds the write lock cannot be copied from; beside it, others may read.
+        with closing(_read_only(self.path, alone=False)) as origin, closing(apsw.Connection(str(target))) as copy:
+            copy.execute("PRAGMA synchronous = OFF").fetchall()  # the finished file is synced once
+            with copy.backup("main", origin, "main") as backup:
+                backup.step(-1)
+            FixHistory(target, copy, self.written_us).refuse_what_it_is_not()
+        found = self.path.stat()
+        target.chmod(found.st_mode & 0o777)
+        os.utime(target, ns=(self.written_us * 1000, self.written_us * 1000))
+        files.sync(target)
+
+    def become(self, staged: Path) -> None:
+        """Takes over the content of a finished memory, in one transaction: a kill leaves the old content or the new."""
+        changes = _Header.of(self.path).changes
+        self._connection.execute("COMMIT")  # a copy begins a transaction of its own
+        with (
+            closing(connect(staged)) as origin,
+            self._connection.backup("main", origin, "main") as switch,
+        ):
+            switch.step(1)  # from here on the file is locked again
+            if _Header.of(self.path).changes != changes or _size(_beside(self.path, "-wal")):
+                raise BusyError(f"{self.path} was written to by another program; nothing was changed, try again")
+            with suppress(OSError):  # before it is a memory, which is its owner's alone; the file may be somebody else's
+                self.path.chmod(files.FILE_MODE)
+            switch.step(-1)
+
+
+@contextmanager
+def claim(path: Path) -> Iterator[Claimed]:
+    """Holds the write lock of an older fix history. A log is folded into the file first."""
+    _refuse_no_database(path)
+    written_us = path.stat().st_mtime_ns // 1000
+    with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        _be_careful(connection)
+        connection.execute("PRAGMA synchronous = FULL").fetchall()
+        _fold_log(path, connection)
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.pragma("journal_mode") == "wal":
+            raise BusyError(_in_use(path))
+        if connection.pragma("application_id") == APPLICATION_ID:
+            raise ForeignFileError(f"{path} has become a Hardwon memory meanwhile: open it")
+        claimed = Claimed(path, connection, written_us)
+        claimed.refuse_what_it_is_not()
+        yield claimed
+
+
+def remove_empty(path: Path) -> None:
+    """Takes away a regular file of 0 bytes without a log or journal beside it. Its lock is held meanwhile, so that nobody is
+    just beginning to write to it."""
+    if not _is_empty(path) or any(map(files.exists, companions(path)[:2])):
+        return
+    with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        be_patient(connection)
+        connection.execute("BEGIN EXCLUSIVE")  # the journal that is there now is ours
+        if _is_empty(path) and not files.exists(_beside(path, "-wal")):
+            path.unlink()
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        found = path.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size == 0
+
+
+def play_back(path: Path) -> None:
+    """Where an interrupted writer left its journal: what it had begun is undone, as whoever opens the file next would do."""
+    if files.exists(_beside(path, "-journal")) and _Header.of(path).is_sqlite:
+        with _legacy_errors(path), closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+            _be_careful(connection)
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+
+
+def _fold_log(path: Path, connection: apsw.Connection) -> None:
+    """SQLite allows this only where nobody else has the file open. In a file without a log nobody needs that: whoever has it
+    open sees what it became."""
+    try:
+        mode = connection.pragma("journal_mode")
+        if mode == "wal":
+            mode = connection.pragma("journal_mode", "delete")
+    except apsw.BusyError as error:
+        raise BusyError(_in_use(path)) from error
+    if mode == "wal":
+        raise BusyError(_in_use(path))
+
+
+def _in_use(path: Path) -> str:
+    return f"{path} is in use by another program: close it, then try again. Nothing was changed"
+
+
+def refuse_unfinished(staged: Path) -> None:
+    """A closed memory is one file; with a log beside it, it is not finished."""
+    for left in companions(staged):
+        with suppress(FileNotFoundError):
+            if left.stat().st_size:
+                raise StorageError(f"{staged} was not closed properly: {left.name} is left; nothing was changed, try again")

@@ -1,0 +1,374 @@
+"""What fixes teach: which issues come again, when, on which model, and what was done about them with what success.
+
+Which ways of fixing an issue are worth another try, and which are not.
+
+A strategy may have been tried for this very issue (the same signature), for its type on the same model, and for its type on
+any model. The probability that it works now goes from the general to the specific, as everywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import groupby
+from typing import Final, Literal, NamedTuple
+
+from hardwon import limits
+from hardwon.learn import odds as beta
+from hardwon.learn.odds import STRATEGY_STRENGTH, Counted, Odds, Share, interval_around, seed_confidence, shrink
+from hardwon.learn.support import Support
+from hardwon.learn.tallies import BETWEEN_NAMES, HELPED
+from hardwon.records.fields import from_us
+
+# ---- patterns ------------------------------------------------------------
+
+PatternKind = Literal["exact", "model", "type", "hour", "weekday"]
+
+WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_FIRST_WEEKDAY: Final = 3  # 1 January 1970 was a Thursday
+_HOURS: Final = 24
+TEMPORAL_DAYS_MIN: Final = 5
+NOTED_ATTEMPTS_MIN: Final = 5
+TEMPORAL_TEST: Final = "exact binomial test, one-sided, Bonferroni-corrected"
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """One way of fixing something, and how it went. Commands are data: nothing here runs them."""
+
+    id: str
+    fix_commands: tuple[str, ...]
+    analysis: str
+    attempts: int
+    applied: int
+    verified: int
+    p_success: float
+    strength: float
+    last_used: datetime
+    evidence: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    vouched: int = 0
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Where the true rate lies with 90 % probability."""
+        return interval_around(self.p_success, self.strength)
+
+
+@dataclass(frozen=True)
+class RankedStrategy:
+    """A strategy before its texts are looked up."""
+
+    support: Support
+    share: Share
+    p_success: float
+
+
+def rank_strategies(supports: Iterable[Support], usual_p: float, today: int) -> list[RankedStrategy]:
+    """The likeliest to succeed first, then the newest. `usual_p` is what can be expected without knowing the strategy."""
+    ranked = []
+    for support in supports:
+        share = Share.of(support.tallies, today)
+        ranked.append(RankedStrategy(support, share, shrink(share, usual_p, STRATEGY_STRENGTH)))
+    return sorted(ranked, key=lambda each: (-each.p_success, -each.support.last_us, each.support.item))
+
+
+def equally_likely(shares: Mapping[str, Share], usual_p: float) -> Iterator[list[str]]:
+    """Strategies by how likely they are to succeed, those that are equally likely together."""
+
+    def unlikely(strategy: str) -> float:
+        return -shrink(shares[strategy], usual_p, STRATEGY_STRENGTH)
+
+    return (list(same) for _, same in groupby(sorted(shares, key=unlikely), key=unlikely))
+
+
+class Did(NamedTuple):
+    """What a fix did, in its own words."""
+
+    fix_commands: Sequence[str]
+    analysis: str
+
+
+def strategy_from(ranked: RankedStrategy, did: Did) -> Strategy:
+    """`did` is what one that used it says: its words are shown, cut where what they were compared by ends."""
+    share = ranked.share
+    return Strategy(
+        id=ranked.support.item,
+        fix_commands=tuple(did.fix_commands),
+        analysis=" ".join(did.analysis.split())[: limits.LESSON_CHARS_MAX],
+        attempts=share.attempts,
+        applied=share.applied,
+        verified=share.verified,
+        p_success=ranked.p_success,
+        strength=share.weight + STRATEGY_STRENGTH,
+        last_used=from_us(ranked.support.last_us),
+        evidence=tuple(ranked.support.evidence),
+        sources=tuple(sorted(ranked.support.authors)),
+        vouched=ranked.support.vouched,
+    )
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An issue that came up: `exact` (the same signature), `model` (a model and issue type) or `type` (an issue type on any
+    model). A success is applied and verified. `best_fix` is the strategy most likely to succeed among those that ever did."""
+
+    name: str
+    kind: PatternKind
+    issue_type: str
+    model: str | None
+    signature: str
+    success_count: int
+    failure_count: int
+    applied_count: int
+    p_success: float
+    strength: float
+    last_seen: datetime
+    best_fix: Strategy | None
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Where the true rate lies with 90 % probability."""
+        return interval_around(self.p_success, self.strength)
+
+    @property
+    def confidence(self) -> float:
+        """`min(1, attempts / 10)`, as fix history defines it."""
+        return seed_confidence(self.success_count + self.failure_count)
+
+
+def pattern_name(kind: PatternKind, issue_type: str, model: str | None, signature: str) -> str:
+    where = f" on {model}" if model else ""
+    return f"{issue_type}{where} [{signature}]" if kind == "exact" else f"{issue_type}{where or ' on any model'}"
+
+
+# --- when -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TemporalPattern:
+    """An hour (UTC) or weekday at which an issue type comes up more often than chance explains: on `count` distinct days, of
+    `total` days (or hours of days) on which it came up at all, where a share of at most `expected_share` was to be
+    expected. `p_value` is by `test`. Many attempts within one hour are one occurrence: they are not independent."""
+
+    name: str
+    kind: PatternKind
+    issue_type: str
+    when: str
+    count: int
+    total: int
+    expected_share: float
+    p_value: float
+    test: str = TEMPORAL_TEST
+
+
+def temporal_patterns(hours_of_type: Mapping[str, Sequence[Counted]]) -> list[TemporalPattern]:
+    """From the counts of every issue type by day, whose items are hours of the day."""
+    hours, weekdays = {}, {}
+    for name, counts in hours_of_type.items():
+        hours[name] = _slots(_HOURS, {(counted.day, int(counted.item)) for counted in counts})
+        days = {counted.day for counted in counts}
+        weekdays[name] = _slots(len(WEEKDAYS), {(day, (day + _FIRST_WEEKDAY) % len(WEEKDAYS)) for day in days})
+    comparisons = len(hours_of_type) * (_HOURS + len(WEEKDAYS))
+    found = [
+        *_unlikely("weekday", weekdays, WEEKDAYS, comparisons),
+        *_unlikely("hour", hours, [f"{hour:02}:00 to {hour:02}:59 UTC" for hour in range(_HOURS)], comparisons),
+    ]
+    return sorted(found, key=lambda pattern: (pattern.p_value, pattern.name))
+
+
+def _slots(size: int, occurrences: Iterable[tuple[int, int]]) -> list[int]:
+    slots = [0] * size
+    for _, slot in occurrences:
+        slots[slot] += 1
+    return slots
+
+
+def _unlikely(
+    kind: Literal["hour", "weekday"], slots_of: Mapping[str, list[int]], names: Sequence[str], comparisons: int
+) -> list[TemporalPattern]:
+    """More often than the other issue types at that time (nights are quiet for all), and more often than if all times were
+    alike (the others may have a time of their own)."""
+    everything = [sum(slots) for slots in zip(*slots_of.values(), strict=True)]
+    found = []
+    for issue_type, slots in slots_of.items():
+        total = sum(slots)
+        others = sum(everything) - total
+        for slot, count in enumerate(slots):
+            if count < TEMPORAL_DAYS_MIN:
+                continue
+            expected = max((everything[slot] - count + 1) / (others + len(names)), 1 / len(names))
+            p_value = min(1.0, beta.at_least(count, total, expected) * comparisons)
+            if p_value < beta.UNLIKELY_BELOW:
+                name = f"{issue_type} at {names[slot]}" if kind == "hour" else f"{issue_type} on {names[slot]}s"
+                found.append(TemporalPattern(name, kind, issue_type, names[slot], count, total, expected, p_value))
+    return found
+
+
+# --- models -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ModelInsights:
+    """What is known of a model. `success_rate` is the plain share of attempts that were applied and verified; `odds` has
+    the probability of the next one. `common_issues` and `effective_fixes` are the most frequent, and the likeliest to work,
+    first."""
+
+    model_name: str
+    total_tests: int
+    success_rate: float
+    odds: Odds
+    common_issues: tuple[tuple[str, int], ...]
+    effective_fixes: tuple[Strategy, ...]
+    performance_notes: tuple[str, ...]
+    last_updated: datetime | None
+
+
+@dataclass(frozen=True)
+class ModelHistory:
+    """How fixes of a model went so far, who says so, and how often somebody vouched for it. `issues` are its most frequent
+    ones, `p_success` the probability that the next fix succeeds."""
+
+    model_name: str
+    attempts: int
+    verified: int
+    p_success: float
+    issues: tuple[tuple[str, int], ...]
+    notes: tuple[str, ...]
+    sources: tuple[str, ...]
+    vouched: int
+
+
+def common_issues(counts: Iterable[Counted]) -> list[tuple[str, int]]:
+    """Issue types by how often they came up; an item is a type and a fixer."""
+    totals: dict[str, int] = {}
+    for counted in counts:
+        issue_type = counted.item.partition(BETWEEN_NAMES)[0]
+        totals[issue_type] = totals.get(issue_type, 0) + sum(counted.levels)
+    return sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def performance_notes(model: str, counts: Sequence[Counted], everywhere: Mapping[str, Share], today: int) -> list[str]:
+    """Which of these issue types go clearly better or worse on this model than elsewhere."""
+    notes = []
+    for issue_type, whole in everywhere.items():
+        mine = (counted for counted in counts if counted.item.partition(BETWEEN_NAMES)[0] == issue_type)
+        here = Share.of(mine, today)
+        others, others_verified = whole.attempts - here.attempts, whole.verified - here.verified
+        if here.attempts < NOTED_ATTEMPTS_MIN or others < NOTED_ATTEMPTS_MIN:
+            continue
+        usual = (others_verified + 1) / (others + 2)
+        better = beta.at_least(here.verified, here.attempts, usual)
+        worse = beta.at_least(here.attempts - here.verified, here.attempts, 1 - usual)
+        if min(better, worse) < beta.UNLIKELY_BELOW:
+            word = "better" if better < worse else "worse"
+            notes.append(
+                f"{issue_type} is fixed {word} on {model} than on other models: {here.verified} of {here.attempts} attempts "
+                f"against {others_verified} of {others}"
+            )
+    return notes[: limits.EVIDENCE_SHOWN_MAX]
+
+
+# --- diagnoses and solutions ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An action that was taken after an error, across trajectories: how often, and how often it helped."""
+
+    diagnosis: str
+    failure_hash: str
+    action: str
+    tried: int
+    helped: int
+    p_helped: float
+    last_tried: datetime
+    evidence: tuple[str, ...]
+
+
+def p_helped(support: Support) -> float:
+    """The share of the trajectories in which it helped, of those that tried it, with one of each added."""
+    return (support.levels[HELPED] + 1) / (support.records + 2)
+
+
+# ---- choosing ------------------------------------------------------------
+
+Scope = Literal["signature", "model", "type"]
+_ORDER: Final[Mapping[Scope, int]] = {"signature": 0, "model": 1, "type": 2}
+
+
+class TriedIn(NamedTuple):
+    """What was done, by strategy: for this very issue, for its type on its model, for its type anywhere."""
+
+    signature: Mapping[str, Support]
+    model: Mapping[str, Support]
+    type: Mapping[str, Support]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy, with the counts of the scope that speaks for it (or against it), and the probability that it works for this
+    issue. `failed_here`: for this very issue it was tried, and never worked."""
+
+    scope: Scope
+    ranked: RankedStrategy
+    failed_here: bool
+
+
+class Choices(NamedTuple):
+    """What worked: for this very issue first, then on the same model, then anywhere; in each the likeliest first. And what is
+    not to be repeated: for this very issue first, then what was tried most."""
+
+    worked: list[Choice]
+    failed: list[Choice]
+
+
+def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
+    """`usual_p` is what can be expected without knowing the strategy. A strategy is not to be repeated if it never worked and
+    was tried twice, or once for this very issue; or if it never worked for this very issue, tried twice, and that is not one
+    source's word against others for whom it works elsewhere. What was tried once, elsewhere, without success is neither."""
+    worked: list[Choice] = []
+    failed: list[Choice] = []
+    for item in {**tried.type, **tried.model, **tried.signature}:
+        found = {scope: supports[item] for scope, supports in _widest_first(tried).items() if item in supports}
+        shares = {scope: Share.of(support.tallies, today) for scope, support in found.items()}
+        p = _narrowed(list(shares.values()), usual_p)
+        here = shares.get("signature", Share())
+        failed_here = here.attempts > 0 and not here.verified
+        good: list[Scope] = [scope for scope, share in shares.items() if share.verified]
+        widest: Scope = next(iter(found))
+        if good:
+            hopeless = failed_here and here.attempts >= limits.FAILED_TRIES_MIN and not _one_against_others(found)
+            scope: Scope = "signature" if hopeless else good[-1]
+            chosen = Choice(scope, RankedStrategy(found[scope], shares[scope], p), failed_here)
+            (failed if hopeless else worked).append(chosen)
+        elif failed_here or shares[widest].attempts >= limits.FAILED_TRIES_MIN:
+            failed.append(Choice(widest, RankedStrategy(found[widest], shares[widest], p), failed_here))
+    worked.sort(key=lambda each: (_ORDER[each.scope], -each.ranked.p_success, *_newest_first(each)))
+    failed.sort(key=lambda each: (not each.failed_here, -each.ranked.share.attempts, *_newest_first(each)))
+    return Choices(worked, failed)
+
+
+def _widest_first(tried: TriedIn) -> dict[Scope, Mapping[str, Support]]:
+    return {"type": tried.type, "model": tried.model, "signature": tried.signature}
+
+
+def _narrowed(shares: list[Share], usual_p: float) -> float:
+    """From the widest scope to the narrowest. One that holds no less than the one before tells nothing new."""
+    p, before = usual_p, None
+    for share in shares:
+        if before is None or share.attempts < before.attempts:
+            p, before = shrink(share, p, STRATEGY_STRENGTH), share
+    return p
+
+
+def _one_against_others(found: Mapping[Scope, Support]) -> bool:
+    """Whether a single source that nobody vouches for reports the failures here, and others tried the same elsewhere."""
+    source = found["signature"].only_source
+    return source is not None and any(support.authors != {source} for support in found.values())
+
+
+def _newest_first(choice: Choice) -> tuple[int, str]:
+    return -choice.ranked.support.last_us, choice.ranked.support.item

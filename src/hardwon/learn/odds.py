@@ -1,0 +1,419 @@
+"""How likely something is to work, and how sure that is.
+
+A share of successes is a Beta posterior whose prior is the next more general share: a scope with few attempts says what its
+parent says, one with many speaks for itself. Attempts count less as they age.
+
+    all fixes → issue type → with this fixer, moved by the model and by the subject
+              → this model, type and fixer → signature → with this fixer
+    all tools → tool → tool and task
+
+A model, or a subject, cuts across issue types and fixers: neither contains the other. So it moves the estimate, in log-odds, by
+as much as its own share differs from what its mix of issue types and fixers lets expect. A model that only ever met hard
+issues is not blamed for them twice.
+
+The strengths below are pseudo-counts: so many attempts of its own weigh as much as the parent. They are the round numbers
+around the best ones on replayed fix attempts, where `benchmarks/calibration.py` measures them.
+
+The Beta distribution, as far as we need it: how sure a share of successes is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple, Protocol
+
+from hardwon import limits
+from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
+
+# ---- confidence ------------------------------------------------------------
+
+ALL_STRENGTH: Final = 2.0
+NAMED_STRENGTH: Final = 10.0  # issue type, fixer within it, tool, task
+MODEL_STRENGTH: Final = 3.0
+MODEL_TYPE_STRENGTH: Final = 20.0
+SUBJECT_STRENGTH: Final = 3.0
+SIGNATURE_STRENGTH: Final = 10.0
+STRATEGY_STRENGTH: Final = 4.0
+
+FIRST_GUESS: Final = 0.5
+ATTEMPTS_OF_FULL_CONFIDENCE: Final = 10
+_EDGE: Final = 1e-6  # log-odds of a certainty would be infinite
+
+
+class Counted(Protocol):
+    """Anything that says how often something turned out at each level on one day."""
+
+    @property
+    def item(self) -> str: ...
+    @property
+    def day(self) -> int: ...
+    @property
+    def levels(self) -> tuple[int, ...]: ...
+
+
+def seed_confidence(attempts: int) -> float:
+    """The fix-history document's `confidence`: how much was tried, not how well it went."""
+    return min(1.0, attempts / ATTEMPTS_OF_FULL_CONFIDENCE)
+
+
+class Basis(NamedTuple):
+    """One scope that went into an estimate."""
+
+    scope: str
+    attempts: int
+    verified: int
+
+
+@dataclass(frozen=True)
+class Odds:
+    """How something turned out so far, and how likely it is to work. `attempts`, `applied` and `verified` are of the scope
+    that was asked for; `p_success` also draws on the more general ones, listed in `basis`."""
+
+    attempts: int
+    applied: int
+    verified: int
+    p_success: float
+    strength: float
+    basis: tuple[Basis, ...] = ()
+
+    @property
+    def confidence(self) -> float:
+        """`min(1, attempts / 10)`, as fix history defines it. Not a probability: that is `p_success`."""
+        return seed_confidence(self.attempts)
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Where the true rate lies with 90 % probability."""
+        return interval_around(self.p_success, self.strength)
+
+
+def interval_around(p: float, strength: float) -> tuple[float, float]:
+    """The central 90 % of a Beta distribution of so many pseudo-counts around p. Half a success and half a failure are added:
+    next to 0 and 1 the plain distribution would put nearly everything beyond p itself."""
+    low, high = interval(p * strength + 0.5, (1 - p) * strength + 0.5)
+    return min(low, p), max(high, p)
+
+
+# --- counting ---------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8_192)
+def age_weight(day: int, today: int) -> float:
+    """1 for today (and for clocks that run ahead), half after a half-life."""
+    return math.exp2(-max(0, today - day) / limits.HALF_LIFE_DAYS)
+
+
+@dataclass
+class Share:
+    """Attempts at something, as they are and as they weigh today."""
+
+    attempts: int = 0
+    applied: int = 0
+    verified: int = 0
+    weight: float = 0.0
+    weight_verified: float = 0.0
+
+    @classmethod
+    def of(cls, counts: Iterable[Counted], today: int, item: str | None = None) -> Share:
+        """All of the counts, or those of one item."""
+        share = cls()
+        for counted in counts:
+            if item is None or counted.item == item:
+                share.add(counted, today)
+        return share
+
+    def add(self, counted: Counted, today: int) -> None:
+        failed, applied, verified = counted.levels[: SUCCEEDED + 1]
+        weight = age_weight(counted.day, today)
+        attempts = failed + applied + verified
+        self.attempts += attempts
+        self.applied += applied + verified
+        self.verified += verified
+        self.weight += weight * attempts
+        self.weight_verified += weight * verified
+
+    def include(self, other: Share) -> None:
+        self.attempts += other.attempts
+        self.applied += other.applied
+        self.verified += other.verified
+        self.weight += other.weight
+        self.weight_verified += other.weight_verified
+
+
+class Shares:
+    """The counts under one key, added up once for all questions: of every item, and of all of them."""
+
+    def __init__(self, counts: Iterable[Counted], today: int) -> None:
+        self.whole = Share()
+        self.items: dict[str, Share] = {}
+        for counted in counts:
+            self.whole.add(counted, today)
+            self.items.setdefault(counted.item, Share()).add(counted, today)
+
+    @classmethod
+    def added_up(cls, sums: Iterable[tuple[str, Share]]) -> Shares:
+        """From the sums of every item."""
+        shares = cls((), 0)
+        for item, share in sums:
+            shares.items[item] = share
+            shares.whole.include(share)
+        return shares
+
+    @classmethod
+    def of(cls, counts: Iterable[Counted] | Shares, today: int) -> Shares:
+        return counts if isinstance(counts, Shares) else cls(counts, today)
+
+    def item(self, item: str | None) -> Share:
+        """Of one item; None: of all."""
+        return self.whole if item is None else self.items.get(item, Share())
+
+    def beginning(self, start: str) -> Share:
+        """Of the items that begin so."""
+        share = Share()
+        for item, other in self.items.items():
+            if item.startswith(start):
+                share.include(other)
+        return share
+
+
+def shrink(share: Share, prior: float, strength: float) -> float:
+    return (share.weight_verified + strength * prior) / (share.weight + strength)
+
+
+def _log_odds(p: float) -> float:
+    p = min(max(p, _EDGE), 1 - _EDGE)
+    return math.log(p / (1 - p))
+
+
+def _probability(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds))
+
+
+def shifted(p: float, by: float, from_: float) -> float:
+    """`p`, moved by as much as `by` differs from `from_`, in log-odds."""
+    return _probability(_log_odds(p) + _log_odds(by) - _log_odds(from_))
+
+
+class _Estimate:
+    """A probability on its way from general to specific."""
+
+    def __init__(self, share: Share) -> None:
+        self.p = shrink(share, FIRST_GUESS, ALL_STRENGTH)
+        self.everything = self.share = share
+        self.strength = ALL_STRENGTH
+        self.basis = [Basis("all", share.attempts, share.verified)]
+
+    def narrow(self, scope: str, share: Share, strength: float) -> None:
+        # A scope that holds just what the one before holds tells nothing new; counting it twice would feign certainty.
+        if share.attempts < self.share.attempts:
+            self.p = shrink(share, self.p, strength)
+            self.strength = strength
+        self.share = share
+        self.basis.append(Basis(scope, share.attempts, share.verified))
+
+    def move(self, scope: str, share: Share, expected: float, strength: float) -> None:
+        """By how the share differs from what was to be expected of it."""
+        self.p = shifted(self.p, shrink(share, expected, strength), expected)
+        self.basis.append(Basis(scope, share.attempts, share.verified))
+
+    def odds(self) -> Odds:
+        share = self.share
+        strength = self.strength + share.weight
+        return Odds(share.attempts, share.applied, share.verified, self.p, strength, tuple(self.basis))
+
+
+# --- the chains -------------------------------------------------------------------------------------------------
+
+
+Counts = Sequence[Counted] | Shares
+
+
+class FixCounts(NamedTuple):
+    """The counts that a question about fixes rests on; None for what it does not name. The items of `model` and `subject` are
+    an issue type and a fixer each; `types` has the counts of every issue type among them."""
+
+    everything: Counts
+    types: Mapping[str, Counts]
+    issue_type: str | None = None
+    model: Counts | None = None
+    subject: Counts | None = None
+    signature: Counts | None = None
+
+
+class _FixShares:
+    """The same, added up."""
+
+    def __init__(self, counts: FixCounts, today: int) -> None:
+        def shares(given: Counts | None) -> Shares:
+            return Shares.of(() if given is None else given, today)
+
+        self.issue_type = counts.issue_type
+        self.everything = shares(counts.everything)
+        self.types = {name: shares(given) for name, given in counts.types.items()}
+        self.of_type = self.everything if counts.issue_type is None else self.types[counts.issue_type]
+        self.model, self.subject, self.signature = shares(counts.model), shares(counts.subject), shares(counts.signature)
+
+    def of_model_and_type(self, fixer: str | None) -> Share:
+        """Of the model's attempts those of the issue type, by any fixer or by one."""
+        wanted = f"{self.issue_type}{BETWEEN_NAMES}{fixer or ''}"
+        return self.model.beginning(wanted) if fixer is None else self.model.item(wanted)
+
+
+def fix_odds(counts: FixCounts, fixer: str | None, today: int) -> Odds:
+    """How likely a fix is to be applied and verified."""
+    shares = _FixShares(counts, today)
+    estimate = _Estimate(shares.everything.whole)
+    rates = _Rates(estimate.p, shares.types)
+    if counts.issue_type is not None:
+        estimate.narrow("issue type", shares.of_type.whole, NAMED_STRENGTH)
+    if fixer is not None:
+        estimate.narrow("fixer", shares.of_type.item(fixer), NAMED_STRENGTH)
+    moved, of_model = 0.0, estimate.share
+    if counts.model is not None:
+        of_model = shares.model.whole
+        # The only model there is, or the only one with this issue type, tells nothing that was not counted already.
+        if of_model.attempts not in (estimate.everything.attempts, shares.of_type.whole.attempts):
+            expected = rates.expected(shares.model)
+            estimate.move("model", of_model, expected, MODEL_STRENGTH)
+            moved = _log_odds(shrink(of_model, expected, MODEL_STRENGTH)) - _log_odds(expected)
+        if counts.issue_type is None:
+            estimate.share, estimate.strength = of_model, MODEL_STRENGTH
+        else:
+            estimate.narrow("model and issue type", shares.of_model_and_type(fixer), MODEL_TYPE_STRENGTH)
+    of_subject = shares.subject.whole
+    if of_subject.attempts and of_subject.attempts < of_model.attempts:  # else it is all there is of the model, counted above
+        estimate.move("subject", of_subject, rates.expected(shares.subject, moved), SUBJECT_STRENGTH)
+    if counts.signature is not None:
+        _narrow_to_signature(estimate, shares, fixer)
+    return estimate.odds()
+
+
+def _narrow_to_signature(estimate: _Estimate, shares: _FixShares, fixer: str | None) -> None:
+    share, of_fixer = shares.signature.whole, shares.signature.item(fixer)
+    # An issue without a prompt has the signature of its model and type, and a subject that came up with one issue type only
+    # has its signature: what they say was taken into account before.
+    of_subject = shares.subject.whole.attempts
+    known = [shares.of_model_and_type(None).attempts, *([of_subject] if of_subject else [])]
+    if share.attempts < min(known):
+        estimate.narrow("signature", share, SIGNATURE_STRENGTH)
+        if fixer is not None:
+            estimate.narrow("signature and fixer", of_fixer, SIGNATURE_STRENGTH)
+    estimate.share = of_fixer
+
+
+class _Rates:
+    """What an issue type and a fixer let expect."""
+
+    def __init__(self, overall: float, types: Mapping[str, Shares]) -> None:
+        self._overall, self._types = overall, types
+        self._known: dict[str, float] = {}
+
+    def expected(self, shares: Shares, moved: float = 0.0) -> float:
+        """The mean over some attempts, each moved by so much."""
+        weights = {item: share.weight for item, share in shares.items.items()}
+        total = sum(weights.values())
+        if not total:
+            return _probability(_log_odds(self._overall) + moved)
+        rates = {item: _probability(_log_odds(self._of(item)) + moved) for item in weights}
+        return sum(weight * rates[item] for item, weight in weights.items()) / total
+
+    def _of(self, item: str) -> float:
+        if item not in self._known:
+            issue_type, _, fixer = item.partition(BETWEEN_NAMES)
+            known = self._types.get(issue_type)
+            of_type, of_fixer = (known.whole, known.item(fixer)) if known else (Share(), Share())
+            p = shrink(of_type, self._overall, NAMED_STRENGTH)
+            self._known[item] = shrink(of_fixer, p, NAMED_STRENGTH) if of_fixer.attempts < of_type.attempts else p
+        return self._known[item]
+
+
+def tool_odds(counts: Mapping[str, Sequence[Counted]], tool: str, task: str | None, today: int) -> Odds:
+    """From the counts of every tool: those under the empty item are of all tasks."""
+    estimate = _Estimate(Share.of((counted for each in counts.values() for counted in each), today, ""))
+    estimate.narrow("tool", Share.of(counts.get(tool, ()), today, ""), NAMED_STRENGTH)
+    if task:
+        estimate.narrow("tool and task", Share.of(counts.get(tool, ()), today, task), NAMED_STRENGTH)
+    return estimate.odds()
+
+
+# ---- beta ------------------------------------------------------------
+
+UNLIKELY_BELOW: Final = 0.01
+"""Of a p-value: chance hardly explains what has a smaller one."""
+
+_INSIDE: Final = 0.9
+_TINY: Final = 1e-300
+_STEPS_MAX: Final = 400
+_PRECISION: Final = 1e-12
+_QUANTILE_PRECISION: Final = 1e-11
+_NEWTON_STEPS_MAX: Final = 16
+_BISECTIONS: Final = 40
+
+
+def cumulative(a: float, b: float, x: float) -> float:
+    """The probability that a Beta(a, b) variable is at most x (the regularised incomplete beta function)."""
+    if x <= 0:
+        return 0.0
+    if x >= 1:
+        return 1.0
+    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    if x < (a + 1) / (a + b + 2):  # where the continued fraction converges fast
+        return min(1.0, front * _fraction(a, b, x) / a)
+    return max(0.0, 1 - front * _fraction(b, a, 1 - x) / b)
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """Its continued fraction, evaluated by Lentz's method."""
+    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
+    value = d
+    for step in range(1, _STEPS_MAX):
+        even = step * (b - step) * x / ((a + 2 * step - 1) * (a + 2 * step))
+        odd = -(a + step) * (a + b + step) * x / ((a + 2 * step) * (a + 2 * step + 1))
+        for term in (even, odd):
+            d = 1 / _away_from_zero(1 + term * d)
+            c = _away_from_zero(1 + term / c)
+            value *= c * d
+        if abs(c * d - 1) < _PRECISION:
+            break
+    return value
+
+
+def _away_from_zero(value: float) -> float:
+    return value if abs(value) > _TINY else _TINY
+
+
+def quantile(a: float, b: float, share: float) -> float:
+    """The x below which a Beta(a, b) variable falls with the given probability, to ten digits. Newton's method, which takes a
+    few steps where bisection takes thirty; bisection wherever a step of it would lead astray."""
+    low, high = 0.0, 1.0
+    x = a / (a + b)
+    for step in range(_NEWTON_STEPS_MAX + _BISECTIONS):
+        above = cumulative(a, b, x) - share
+        low, high = (low, x) if above > 0 else (x, high)
+        density = _density(a, b, x) if step < _NEWTON_STEPS_MAX else 0.0
+        better = x - above / density if density > _TINY else math.inf
+        if not low <= better <= high:
+            better = (low + high) / 2
+        if abs(better - x) < _QUANTILE_PRECISION:
+            return better
+        x = better
+    return x
+
+
+def _density(a: float, b: float, x: float) -> float:
+    if not 0 < x < 1:
+        return 0.0
+    return math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
+
+
+def interval(a: float, b: float) -> tuple[float, float]:
+    """The central interval that holds 90 % of the probability."""
+    return quantile(a, b, (1 - _INSIDE) / 2), quantile(a, b, (1 + _INSIDE) / 2)
+
+
+def at_least(successes: int, trials: int, chance: float) -> float:
+    """Exact binomial test, one-sided: how likely so many successes or more are if each has this chance."""
+    return 1.0 if successes <= 0 else cumulative(successes, trials - successes + 1, chance)

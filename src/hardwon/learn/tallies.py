@@ -1,0 +1,556 @@
+"""What one record teaches, as things to count.
+
+Knowledge is kept as tallies: how often something was seen, per UTC day and author, at each level of outcome. Counting
+commutes, so any order of arrival, any merge and any rebuild give the same knowledge, and whatever is shown (shares, decay,
+thresholds, the best, the latest) is worked out when it is read.
+
+scope            key                item        level                        asked by
+tool             tool               task or ""  outcome                      odds(tool=…, task=…)
+fix              ""                 fixer       outcome                      odds(), odds(fixer=…)
+fix.type         issue type         fixer       outcome                      odds, patterns
+fix.model        model              type, fixer outcome                      odds, patterns, model_insights
+fix.subject      subject            type, fixer outcome                      odds
+fix.signature    signature          fixer       outcome                      odds, patterns
+fix.hour         issue type         hour (UTC)  outcome                      temporal patterns
+strategy.type    issue type         strategy    outcome                      strategies, best fix
+strategy.model   model              type, strategy  outcome                  model_insights, best fix
+strategy.signature  signature       strategy    outcome                      best fix
+episode          ""                 ""          0                            when to consolidate
+score            task               ""          level of the score           score history, thresholds
+works, avoid     task               text        level of the score           rules
+card             task               type, card  level of the score           cards
+card.foreign     task               type, card  level of the score           cards that an episode of another task reported
+pair             failure hash       action      HELPED or NOT_HELPED         solutions
+act.all          ""                 ""          HELPED or NOT_HELPED         advise
+act.situation    situation          ""          HELPED or NOT_HELPED         advise
+act.action       shape              ""          HELPED or NOT_HELPED         advise
+act.word         word               ""          HELPED or NOT_HELPED         advise
+credit           recalled record    ""          HELPED or NOT_HELPED         recall; taught by any kind
+
+What makes two issues the same issue.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.learn.actions import errors_of, outcomes_of, pairs_of, same_action
+from hardwon.records.kinds import (
+    VOUCHED_STATUSES,
+    Adopted,
+    Cleaned,
+    Decision,
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Issue,
+    MistakeCard,
+    Record,
+    Status,
+    Trajectory,
+)
+from hardwon.text.failures import failure_hash
+from hardwon.text.sentences import fact_key
+from hardwon.text.words import canonical, key_of
+
+# ---- lessons ------------------------------------------------------------
+
+DAY_US: Final = limits.DAY_US
+FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
+NOT_HELPED, HELPED = 0, 1
+LEVELS: Final = 20
+"""Levels of a score are twentieths: 0.50 and 0.85, the thresholds of training memory, begin one each."""
+
+MILLIONTHS: Final = 1_000_000
+BETWEEN_NAMES: Final = "\n"  # no name contains it
+
+TEACHING_STATUSES: Final[tuple[Status, ...]] = ("hypothesis", "verified", "published")
+
+
+class Lesson(NamedTuple):
+    """One thing to count. `value` is a score in millionths, 0 where there is none."""
+
+    scope: str
+    key: str
+    item: str
+    level: int
+    value: int
+
+
+class Tally(NamedTuple):
+    """How often a lesson was taught on one day by one author, at each level. `best` is the greatest value; `last_us` and
+    `last_id` are of the newest record that taught it."""
+
+    scope: str
+    key: str
+    item: str
+    day: int
+    author: str
+    vouched: int
+    total: int
+    best: int
+    last_us: int
+    last_id: str
+    levels: tuple[int, ...]
+
+    @property
+    def times(self) -> int:
+        return sum(self.levels)
+
+
+KIND_OF_SCOPE: Final[Mapping[str, str]] = {
+    "tool": "experience",
+    **dict.fromkeys(("pair", "act.all", "act.situation", "act.action", "act.word"), "trajectory"),
+    **dict.fromkeys(("episode", "score", "works", "avoid", "card", "card.foreign"), "episode"),
+    **dict.fromkeys(("fix", "fix.type", "fix.model", "fix.subject", "fix.signature", "fix.hour"), "fix"),
+    **dict.fromkeys(("strategy.type", "strategy.model", "strategy.signature"), "fix"),
+}
+"""Which kind of record teaches in a scope; each scope is taught by one kind."""
+
+
+ANONYMOUS_SCOPES: Final = frozenset(
+    {"tool", "fix", "fix.subject", "fix.hour", "episode", "act.all", "act.situation", "act.action", "act.word", "credit"}
+)
+"""Counted without their newest record: nobody asks for it, and taking one back need not look for the next."""
+
+
+_SCORED_SCOPES: Final = frozenset({"score", "works", "avoid", "card", "card.foreign"})
+
+
+def levels_of(scope: str) -> int:
+    """How many of the levels anything in a scope is ever counted at: the others need not be read."""
+    return LEVELS if scope in _SCORED_SCOPES else SUCCEEDED + 1
+
+
+def level_of_score(score: float) -> int:
+    return min(round(score * MILLIONTHS) * LEVELS // MILLIONTHS, LEVELS - 1)
+
+
+def lessons_of(record: Record) -> tuple[Lesson, ...]:
+    """Everything the record teaches. What it is worth (its status, its author, its day) is counted with it."""
+    teach = _TEACHERS.get(record.kind)
+    lessons = teach(record) if teach and not _is_echo(record) else ()
+    return (*lessons, *_credits(record)) if record.recalled else lessons
+
+
+def _credits(record: Record) -> Iterator[Lesson]:
+    """What was recalled before an attempt helped, or did not, as the attempt turned out."""
+    good = record.turned_out_well
+    if good is not None:
+        recalled = [each for each in dict.fromkeys(record.recalled or ()) if each != record.id]
+        for each in recalled[: limits.LESSONS_PER_RECORD_MAX]:
+            yield Lesson("credit", each, "", HELPED if good else NOT_HELPED, 0)
+
+
+def _is_echo(record: Record) -> bool:
+    """Whether it repeats a context of ours: recalled text that comes back is no new evidence."""
+    if isinstance(record, Experience):
+        return OUR_FENCE in record.content
+    if isinstance(record, Episode):
+        cards = (text for card in record.mistake_cards for text in (card.lesson, card.evidence))
+        return any(OUR_FENCE in text for text in (record.trajectory_summary, *record.successes, *record.mistakes, *cards))
+    return False
+
+
+OUR_FENCE: Final = "<hardwon-memory"
+"""How every context begins (`recall.fence`)."""
+
+
+# --- experiences ------------------------------------------------------------------------------------------------
+
+
+def _of_experience(record: Experience) -> tuple[Lesson, ...]:
+    good = record.turned_out_well
+    if good is None:
+        return ()
+    extra = record.extra
+    task = extra.get("task_id") or extra.get("task_type") or ""
+    return _of_tool(record.tool or "", task if isinstance(task, str) else "", good)
+
+
+@lru_cache(maxsize=1024)
+def _of_tool(tool: str, task: str, succeeded: bool) -> tuple[Lesson, ...]:
+    level = SUCCEEDED if succeeded else FAILED
+    task = " ".join(task.split())[: limits.NAME_CHARS_MAX]
+    return tuple(Lesson("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
+
+
+# --- fixes ------------------------------------------------------------------------------------------------------
+
+
+def _of_fix(fix: Fix) -> tuple[Lesson, ...]:
+    issue, fixer = fix.issue, fix.fixer_type
+    level = level_of_fix(fix)
+    signature = generate_issue_signature(issue)
+    counted = [
+        ("fix", "", fixer),
+        ("fix.type", issue.issue_type, fixer),
+        ("fix.model", issue.model, issue.issue_type + BETWEEN_NAMES + fixer),
+        ("fix.signature", signature, fixer),
+        ("fix.hour", issue.issue_type, f"{fix.metadata.context.timestamp.astimezone(UTC).hour:02}"),
+    ]
+    subject = issue_subject(issue)
+    if subject:
+        counted.append(("fix.subject", subject, issue.issue_type + BETWEEN_NAMES + fixer))
+    strategy = strategy_key(fix)
+    if strategy:
+        counted += [
+            ("strategy.type", issue.issue_type, strategy),
+            ("strategy.model", issue.model, issue.issue_type + BETWEEN_NAMES + strategy),
+            ("strategy.signature", signature, strategy),
+        ]
+    return tuple(Lesson(scope, key, item, level, 0) for scope, key, item in counted)
+
+
+def level_of_fix(fix: Fix) -> int:
+    return SUCCEEDED if fix.succeeded else APPLIED if fix.fix_success else FAILED
+
+
+def strategy_key(fix: Fix) -> str:
+    """What was done about the issue: the commands, else the analysis. Empty where the fix tells neither."""
+    commands = [" ".join(command.split()) for command in fix.fix_commands if command.strip()]
+    if commands:
+        return key_of("commands", *commands)
+    analysis = canonical(fix.analysis)
+    return key_of("analysis", analysis) if analysis else ""
+
+
+# --- episodes ---------------------------------------------------------------------------------------------------
+
+
+def _of_episode(episode: Episode) -> tuple[Lesson, ...]:
+    task, value = episode.task_id, round(episode.score * MILLIONTHS)
+    counted: dict[tuple[str, str, str], None] = {("score", task, ""): None}
+    for scope, texts in (("works", episode.successes), ("avoid", episode.mistakes)):
+        items = dict.fromkeys(rule_key(text, scope) for text in texts[: limits.LESSONS_PER_RECORD_MAX])
+        counted |= {(scope, task, item): None for item in items if item}
+    for card in episode.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]:
+        about = card.task_id or task
+        counted["card" if about == task else "card.foreign", about, card_key(card, task)] = None
+    level = level_of_score(episode.score)
+    episodes = Lesson("episode", "", "", 0, 0)
+    return (episodes, *(Lesson(scope, key, item, level, value) for scope, key, item in counted))
+
+
+def rule_key(text: str, kind: str = "") -> str:
+    """The same for texts that say the same. Of something that works, or that is to be avoided, the marks under which a memory
+    hands just that out make no difference: a lesson that comes back as somebody's own observation is the same lesson."""
+    said = canonical(text)
+    while mark := next((mark for mark in _MARKS.get(kind, ()) if said.startswith(mark)), None):
+        said = canonical(said[len(mark) :])
+    return key_of("rule", said) if said else ""
+
+
+_MARKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "works": ("[works]", "[consolidated]"),
+    "avoid": ("[avoid]", "[consolidated]", "avoid:"),
+}
+
+
+def card_key(card: MistakeCard, task_id: str) -> str:
+    """Cards of the same mistake by the same worker with the same right decision are one card. Begins with the type."""
+    rest = key_of("card", card.task_id or task_id, card.worker_id or "", card.correct_decision or "")
+    return card.mistake_type + BETWEEN_NAMES + rest
+
+
+# --- trajectories -----------------------------------------------------------------------------------------------
+
+
+def _of_trajectory(trajectory: Trajectory) -> tuple[Lesson, ...]:
+    pairs = [
+        Lesson("pair", pair.diagnosis, pair.action, HELPED if pair.helped else NOT_HELPED, 0)
+        for pair, _ in pairs_of(trajectory)
+    ]
+    acts = [
+        Lesson(f"act.{counted.what}", counted.which, "", HELPED if worked else NOT_HELPED, 0)
+        for counted, worked in outcomes_of(trajectory.steps[-limits.STEPS_LEARNED_MAX :])
+    ]
+    return (*pairs, *acts)
+
+
+def _of_cleaned(cleaned: Cleaned) -> tuple[Lesson, ...]:
+    return tuple(Lesson._make(lesson) for lesson in cleaned.lessons)
+
+
+_TEACHERS: Final[Mapping[str, Callable[..., tuple[Lesson, ...]]]] = {
+    "experience": _of_experience,
+    "fix": _of_fix,
+    "cleaned": _of_cleaned,
+    "episode": _of_episode,
+    "trajectory": _of_trajectory,
+}
+
+
+# --- exact keys -------------------------------------------------------------------------------------------------
+
+
+def keys_of(record: Record) -> tuple[str, ...]:
+    """What a record can be found by exactly: both signatures of a fix, the hash of every failure in it, its session, what a
+    fact says, and the keys of an experience that do not route it."""
+    keys = set(_own_keys(record))
+    session = record.metadata.source.id
+    if session:
+        keys.add(session_key(session))
+    given = record.metadata.validation.failure_hash
+    if given:
+        keys.add(f"failure:{given}")
+    return tuple(sorted(keys))
+
+
+KEYED_KINDS: Final = frozenset({"fix", "fact", "trajectory", "decision", "adopted", "cleaned"})
+"""Kinds that always have keys of their own; any kind has one where its envelope names a failure or a session."""
+
+
+OWN_KEYS: Final = "own_keys"
+"""Where an experience keeps keys of the caller's that a record has a meaning of its own for, such as `id`."""
+
+
+def has_keys(record: Record) -> bool:
+    """Whether `keys_of` is worth asking, at a fraction of its price: most records have none."""
+    if record.kind in KEYED_KINDS or record.metadata.validation.failure_hash or record.metadata.source.id:
+        return True
+    if not isinstance(record, Experience):
+        return False
+    return len(record.extra) > 1 or bool(record.unrouted or record.own_schema or (record.extra and not record.route))
+
+
+def _own_keys(record: Record) -> Iterator[str]:
+    if isinstance(record, Fix):
+        yield from _keys_of_fix(record)
+    elif isinstance(record, Trajectory):
+        found = dict.fromkeys(filter(None, errors_of(record.steps[-limits.STEPS_LEARNED_MAX :])))
+        yield from [f"failure:{error}" for error in found][: limits.LESSONS_PER_RECORD_MAX]
+        tried = dict.fromkeys(attempt_key(step.action) for step in record.steps[-limits.STEPS_LEARNED_MAX :])
+        yield from list(tried)[-limits.LESSONS_PER_RECORD_MAX :]
+    elif isinstance(record, Decision):
+        yield decision_key(record)
+    elif isinstance(record, Adopted):
+        yield adopted_key(record.origin)
+    elif isinstance(record, Cleaned):
+        yield tidied_key(record.decision)
+        yield cleaned_key(record.signature)
+        if record.strategy:
+            yield same_strategy_key(record.strategy)
+    elif isinstance(record, Experience):
+        yield from _keys_of_experience(record)
+    elif isinstance(record, Fact):
+        yield fact_key(record)
+
+
+def _keys_of_fix(fix: Fix) -> Iterator[str]:
+    yield from signature_keys(fix.issue)
+    if had := recorded_signature(fix):
+        yield f"signature:{had}"
+    if strategy := strategy_key(fix):
+        yield same_strategy_key(strategy)
+    if fix.issue.error_output and fix.issue.error_output.strip():
+        yield f"failure:{failure_hash(fix.issue.error_output)}"
+    yield from (attempt_key(command) for command in fix.fix_commands[: limits.LESSONS_PER_RECORD_MAX])
+
+
+def _keys_of_experience(record: Experience) -> Iterator[str]:
+    given = dict(record.extra)
+    own = given.pop(OWN_KEYS, None)
+    given |= own if isinstance(own, dict) else {}
+    if record.unrouted or record.own_schema:
+        given |= {"outcome": record.outcome, "tool": record.tool}
+    elif record.route:
+        del given[record.route[0]]
+    yield from (given_key(name, value) for name, value in given.items() if value is not None)
+
+
+def given_key(name: str, value: object) -> str:
+    """Of experiences whose caller gave this key with this value, and that no folder of the tree tells so."""
+    from hardwon.text.words import spelled
+
+    said = spelled(value)
+    return f"given:{key_of(name, _as_json(value) if said is None else said)}"
+
+
+def _as_json(value: object) -> str:
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):  # no record holds it, so no record is found by it
+        return repr(type(value))
+
+
+def attempt_key(action: str) -> str:
+    """Of records in which this very action was taken."""
+    return f"action:{same_action(action)}"
+
+
+def session_key(session: str) -> str:
+    """Of records that came from one trace, run or conversation (`source.id`)."""
+    return f"session:{session}"
+
+
+def signature_keys(issue: Issue) -> list[str]:
+    """Ours and the fix-history document's: an exact match is a match of either."""
+    return [f"signature:{sign(issue)}" for sign in (generate_issue_signature, fix_history_signature)]
+
+
+def recorded_signature(fix: Fix) -> str | None:
+    """The signature of a fix in the older database that it was adopted from, where what was adopted no longer tells it."""
+    had = (fix.other or {}).get(RECORDED_SIGNATURE)
+    return had if isinstance(had, str) and _SIGNATURE.fullmatch(had) else None
+
+
+RECORDED_SIGNATURE: Final = "issue_signature"
+_SIGNATURE: Final = re.compile(r"[0-9a-f]{16}")
+
+
+def same_strategy_key(strategy: str) -> str:
+    """Of fixes that tried the same."""
+    return f"strategy:{strategy}"
+
+
+def tidied_key(decision_id: str) -> str:
+    """Of what one cleanup, or one compression, packed away."""
+    return f"tidied:{decision_id}"
+
+
+def cleaned_key(signature: str) -> str:
+    """Of fixes that left the history, by the signature they had there."""
+    return f"cleaned:{signature}"
+
+
+def adopted_key(origin: str) -> str:
+    """Of what came without records from one sort of store. It teaches no lessons: like rules that somebody wrote down, it is
+    read as it is (`learn.adopted`)."""
+    return f"adopted:{origin}"
+
+
+def decision_key(decision: Decision) -> str:
+    """Two decisions of the same key decide the same."""
+    if decision.action == "rollback":
+        return f"rollback:{decision.target}"
+    text = rule_key(decision.text) if decision.action == "rule" else ""
+    pair = sorted((decision.target, decision.replacement))
+    return f"{decision.action}:{key_of(decision.task_id, text, *pair, *decision.tasks)}"
+
+
+# --- adding up --------------------------------------------------------------------------------------------------
+
+
+class Taught(NamedTuple):
+    """A record's lessons with what they are counted under."""
+
+    project_id: str
+    author: str
+    at_us: int
+    id: str
+    status: str
+    lessons: tuple[Lesson, ...]
+
+
+TallyKey = tuple[str, str, str, str, int, str]
+"""project, scope, key, item, day, author"""
+
+_NONE: Final = [0] * LEVELS
+_NOBODY: Final = (0, "")
+_FIRST_LEVEL: Final = 5  # where the levels begin among a tally's figures
+
+
+def add_up(taught: Iterable[Taught]) -> dict[TallyKey, list[Any]]:
+    """The tallies of some records: under each key [vouched, total, best, last_us, last_id, times at level 0, at level 1 …]."""
+    tallies: dict[TallyKey, list[Any]] = {}
+    for project, author, at_us, record_id, status, lessons in taught:
+        if not lessons or status not in TEACHING_STATUSES:
+            continue
+        vouched = int(status in VOUCHED_STATUSES)
+        day = at_us // DAY_US
+        for scope, key, item, level, value in lessons:
+            place = (project, scope, key, item, day, author)
+            last = _NOBODY if scope in ANONYMOUS_SCOPES else (at_us, record_id)
+            known = tallies.get(place)
+            if known is None:
+                known = tallies[place] = [vouched, value, value, *last, *_NONE]
+            else:
+                known[0] += vouched
+                known[1] += value
+                if value > known[2]:
+                    known[2] = value
+                if last > (known[3], known[4]):
+                    known[3:_FIRST_LEVEL] = last
+            known[_FIRST_LEVEL + level] += 1
+    return tallies
+
+
+# ---- signatures ------------------------------------------------------------
+
+_PROMPT_CHARS: Final = 50
+_REMEMBERED_CHARS: Final = 2_000  # of a prompt: a thousand of them take little room
+_LENGTH_BUCKETS: Final = (0, 32, 128, 512, 2_048, 8_192)  # a few hundred characters more or less are the same answer
+_VARIANT: Final = re.compile(
+    r"[-_.](?:v?\d+(?:\.\d+)?[bm]|v\d+(?:\.\d+)*|\d+x\d+b|latest|instruct|chat|preview|base|it|gguf|awq|gptq|fp\d+|bf\d+|int\d+|q\d(?:_\w+)?"
+    r"|\d{4}-?\d{2}-?\d{2}|\d{4})$"
+)
+
+
+@lru_cache(maxsize=1_024)
+def model_family(name: str) -> str:
+    """`Qwen/Qwen2.5-7B-Instruct` and `qwen2.5:7b` are both `qwen2.5`: without maker, tag, size, date and packaging."""
+    family = " ".join(name.casefold().split()).rsplit("/", 1)[-1].split(":", 1)[0]
+    while shorter := _VARIANT.sub("", family):
+        if shorter == family:
+            break
+        family = shorter
+    return family
+
+
+def generate_issue_signature(issue: Issue | Mapping[str, Any]) -> str:
+    """16 hex characters that are the same for the same kind of issue: its type, the model's family, how the prompt begins
+    and how long the response was, roughly. Case, white space and missing keys make no difference."""
+    given = _fields(issue)
+    prompt, length = _text(given, "test_prompt"), len(_text(given, "actual_response").strip())
+    bucket = sum(length > bound for bound in _LENGTH_BUCKETS)
+    sign = _signed if len(prompt) <= _REMEMBERED_CHARS else _signed.__wrapped__
+    return sign(_text(given, "issue_type"), _text(given, "model"), prompt, bucket)
+
+
+@lru_cache(maxsize=1_024)  # a record's signature is asked for several times, and the same issues come again
+def _signed(issue_type: str, model: str, prompt: str, bucket: int) -> str:
+    beginning = " ".join(canonical(prompt)[:_PROMPT_CHARS].split())
+    return key_of("issue", canonical(issue_type) or "custom", model_family(model), beginning, bucket)
+
+
+def fix_history_signature(issue: Issue | Mapping[str, Any]) -> str:
+    """The signature by the fix-history document's own formula, for data that was written with it. It joins the parts with a
+    separator they may contain and takes the exact length, so use it only to find what carries it already."""
+    given = _fields(issue)
+    parts = (
+        _text(given, "issue_type"),
+        _text(given, "model").split(":")[0],
+        _text(given, "test_prompt")[:_PROMPT_CHARS],
+        str(len(_text(given, "actual_response"))),
+    )
+    joined = "|".join(parts).encode(errors="surrogatepass")
+    return hashlib.md5(joined, usedforsecurity=False).hexdigest()[:16]
+
+
+def issue_subject(issue: Issue) -> str | None:
+    """What the issue is about, whatever went wrong with it: the prompt, else the description. None where neither tells."""
+    about = canonical(issue.test_prompt or "") or canonical(issue.description)
+    return key_of("subject", about) if about else None
+
+
+def _fields(issue: Issue | Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(issue, Issue):
+        return issue.__dict__
+    if not isinstance(issue, Mapping):
+        raise InvalidInputError.one("issue", issue, "an object (a mapping) or an Issue")
+    return issue
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    value = given.get(name)
+    return "" if value is None else str(value)

@@ -1,0 +1,225 @@
+"""What lies where: folders and their counts become a tree, its hotspots, and a few sentences about them.
+
+A folder is named after a key and its value (`outcome=failure/tool=code_interpreter/error_type=runtime`), but people make
+folders too, and a schema of one's own has other keys: whatever has no `=` in its name counts under that name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.records.kinds import INTAKE, AnyRecord
+
+UNSORTED: Final = "(unsorted)"
+"""The area of what lies directly in the folder of its outcome."""
+
+
+class FolderCount(NamedTuple):
+    """What lies directly in one folder; `path` is relative to the root, which is '' itself."""
+
+    path: str
+    count: int  # type: ignore[assignment]  # tuples have a method of this name, which nobody calls here
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One folder. `count` and `bytes` are with everything below; `branches` are the folders in it, largest first."""
+
+    name: str
+    count: int
+    bytes: int
+    branches: tuple[Branch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hotspot:
+    """A folder in which much of what lies above it has gathered. `share` is of the nearest folder above that holds more."""
+
+    area: str
+    path: str
+    count: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Reflection:
+    """What the tree says about the work. `hotspots` are the areas of failures, `strengths` those of successes, the largest
+    first, each with its count; `intake` is how many could not be routed, which `total` includes."""
+
+    total: int
+    by_outcome: dict[str, int]
+    by_tool: dict[str, int]
+    hotspots: list[tuple[str, int]]
+    strengths: list[tuple[str, int]]
+    intake: int
+    insights: list[str]
+    recent: Sequence[AnyRecord] = field(default=())
+
+
+class _Folder:
+    """A folder while it is being filled."""
+
+    __slots__ = ("bytes", "count", "folders")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.bytes = 0
+        self.folders: dict[str, _Folder] = {}
+
+
+def topology_of(rows: Iterable[FolderCount], name: str) -> Branch:
+    """The tree of all rows, under a root of this name. Rows of the same folder add up."""
+    root = _Folder()
+    for row in rows:
+        folder = root
+        folder.count += row.count
+        folder.bytes += row.bytes
+        for part in _parts(row.path)[: limits.TOPOLOGY_DEPTH_MAX]:
+            folder = folder.folders.setdefault(part, _Folder())
+            folder.count += row.count
+            folder.bytes += row.bytes
+    return _branch(name, root)
+
+
+def _branch(name: str, folder: _Folder) -> Branch:
+    below = [_branch(part, inner) for part, inner in folder.folders.items()]
+    below.sort(key=lambda branch: (-branch.count, branch.name))
+    return Branch(name, folder.count, folder.bytes, tuple(below))
+
+
+def hotspots_of(branch: Branch, share: float = limits.HOTSPOT_SHARE, limit: int = limits.HOTSPOTS_SHOWN_MAX) -> list[Hotspot]:
+    """Folders that hold at least this share of what lies above them, the largest first. Folders that hold nothing but one
+    another are one place, and the deepest names it."""
+    if not 0 < share <= 1:
+        raise InvalidInputError.one("share", share, "a number above 0, up to 1")
+    if limit < 0:
+        raise InvalidInputError.one("limit", limit, "a whole number, 0 or more")
+    found = [spot for spot in _spots(branch, ()) if spot.share >= share]
+    found.sort(key=lambda spot: (-spot.count, spot.path))
+    return found[:limit]
+
+
+def _spots(parent: Branch, above: tuple[str, ...]) -> Iterator[Hotspot]:
+    for first in parent.branches:
+        if not first.count:
+            continue
+        deepest, parts = first, (*above, first.name)
+        while deepest.branches and deepest.branches[0].count == deepest.count:
+            deepest = deepest.branches[0]
+            parts = (*parts, deepest.name)
+        yield Hotspot(_area(parts), "/".join(parts), first.count, first.count / parent.count)
+        yield from _spots(deepest, parts)
+
+
+def reflect_on(rows: Iterable[FolderCount]) -> Reflection:
+    """What the counts say."""
+    total = intake = 0
+    outcomes: Counter[str] = Counter()
+    tools: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    successes: Counter[str] = Counter()
+    for row in rows:
+        total += row.count
+        parts = _parts(row.path)
+        if parts and parts[0] == INTAKE:
+            intake += row.count
+            continue
+        outcome, tool = _value_of(parts, "outcome"), _value_of(parts, "tool")
+        if outcome:
+            outcomes[outcome] += row.count
+        if tool:
+            tools[tool] += row.count
+        if outcome in ("failure", "success"):
+            area = _area(part for part in parts if not part.startswith("outcome=")) or UNSORTED
+            (failures if outcome == "failure" else successes)[area] += row.count
+    hotspots, strengths = _largest(failures), _largest(successes)
+    return Reflection(
+        total,
+        dict(_largest(outcomes)),
+        dict(_largest(tools)),
+        hotspots[: limits.AREAS_SHOWN_MAX],
+        strengths[: limits.AREAS_SHOWN_MAX],
+        intake,
+        _insights(total, intake, hotspots, strengths),
+    )
+
+
+def _insights(total: int, intake: int, hotspots: list[tuple[str, int]], strengths: list[tuple[str, int]]) -> list[str]:
+    failed = sum(count for _, count in hotspots)
+    succeeded = sum(count for _, count in strengths)
+    attempts = failed + succeeded
+    said: list[str] = []
+    if not total:
+        return ["Nothing is remembered yet."]
+    if not attempts:
+        said.append("No successes or failures are remembered yet, so nothing can be said about what works.")
+    elif attempts < limits.ATTEMPTS_TO_JUDGE_MIN:
+        seen = f"{_number(succeeded, 'success', 'successes')} and {_number(failed, 'failure')}"
+        said.append(f"Only {seen} so far: too few to say how often things work.")
+    else:
+        said.append(f"{succeeded} of {attempts} attempts succeeded ({_percent(succeeded, attempts)}).")
+        said += _leading("failures", hotspots, failed)
+        said += _leading("successes", strengths, succeeded)
+    if intake:
+        wait = "waits" if intake == 1 else "wait"
+        memories = _number(intake, "memory", "memories")
+        said.append(f"{memories} {wait} in {INTAKE}: a required key is missing or a value is unknown.")
+    return said
+
+
+def _leading(noun: str, areas: list[tuple[str, int]], of: int) -> list[str]:
+    """Where most of them lie; silent where too few are known, and no area is named where several are alike."""
+    if of < limits.AREA_TO_JUDGE_MIN:
+        return []
+    first, most = areas[0]
+    alike = sum(1 for _, count in areas if count == most)
+    if alike > 1:
+        return [f"No area stands out among {noun}: {alike} have {most} of {of} each."]
+    if first == UNSORTED:
+        return []
+    if most == of:
+        return [f"All {of} {noun} are in {first}."]
+    return [f"{first} has the most {noun}: {most} of {of} ({_percent(most, of)})."]
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]
+
+
+def _value_of(parts: list[str], key: str) -> str:
+    for part in parts:
+        name, _, value = part.partition("=")
+        if name == key and value:
+            return _printable(value)
+    return ""
+
+
+def _area(parts: Iterable[str]) -> str:
+    """The values without their keys. It is read by people, so it holds nothing that a terminal would act on."""
+    return _printable("/".join(part.partition("=")[2] or part for part in parts))
+
+
+def _printable(text: str) -> str:
+    return text if text.isprintable() else "".join(char if char.isprintable() else "�" for char in text)
+
+
+def _largest(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(((name, count) for name, count in counts.items() if count), key=lambda item: (-item[1], item[0]))
+
+
+def _number(count: int, one: str, several: str = "") -> str:
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def _percent(part: int, whole: int) -> str:
+    """Rounded, but never to 0% or 100% where that is not so."""
+    share = 100 * part / whole
+    if 0 < share < 1:
+        return "less than 1%"
+    return "more than 99%" if 99 < share < 100 else f"{share:.0f}%"

@@ -1,0 +1,270 @@
+"""Putting the memory's knowledge in order. Every change is a decision: a record of its own, in effect until it is undone.
+
+Reads first, then one short transaction; a decision that is in effect, or was undone, is not made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError, LlmError
+from hardwon.learn import prompts as distil
+from hardwon.learn.rules import (
+    Weighed,
+    holds_for_project,
+    merged_items,
+    near_duplicates,
+    opposite_outcomes,
+    opposite_rules,
+    situation_of,
+)
+from hardwon.learn.tallies import decision_key
+from hardwon.memory.knowledge import RULE_ACTIONS, Knowledge, readable
+from hardwon.memory.project import done_again, refresh_status
+from hardwon.memory.results import Consolidation
+from hardwon.outside.llm import Llm
+from hardwon.records.fields import new_id
+from hardwon.records.kinds import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode, Event, Metadata, Moment, Source
+from hardwon.store.rows import row_of
+from hardwon.store.types import Store, Writer
+
+Prepare = Callable[[Decision], Decision]
+Texts = dict[str, dict[str, str]]
+"""The wording of each rule, by kind and item."""
+
+STATE: Final = "episodes at the last consolidation"
+BY: Final = "consolidation"
+
+
+def decide(action: Action, at: datetime, by: str, **fields: Any) -> Decision:
+    """A decision that is not in effect yet."""
+    metadata = Metadata(source=Source(author=by), context=Moment(timestamp=at))
+    return Decision(id=new_id(at), action=action, metadata=metadata, **fields)
+
+
+def put_in_effect(writer: Writer, project: str, decisions: Iterable[Decision]) -> None:
+    """Verifies decisions of this memory's own. By an event, so that no other memory's `imported` takes it away again."""
+    for decision in decisions:
+        at, by = decision.metadata.context.timestamp, decision.metadata.source.author
+        verified = Event(id=new_id(at), record_id=decision.id, kind="status", at=at, by=by, status="verified")
+        writer.add_events(project, [verified])
+        refresh_status(writer, project, decision.id)
+
+
+def is_due(store: Store, project: str, every: int) -> bool:
+    """Whether so many episodes came in since the last time. Says so once: whoever asks next is told no."""
+    episodes = sum(sum(counted.levels) for counted in store.daily(project, "episode", ""))
+    with store.write(project) as writer:
+        since = episodes - writer.state(project, STATE)
+        if since >= every or since < 0:  # fewer than then: some were forgotten, or a source was rolled back
+            writer.set_state(project, STATE, episodes)
+    return since >= every
+
+
+@dataclass
+class Drafts:
+    """What a consolidation is about to decide."""
+
+    at: datetime
+    decisions: list[Decision] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, action: Action, **fields: Any) -> None:
+        self.decisions.append(decide(action, self.at, BY, **fields))
+
+
+def consolidate_recent(
+    store: Store, project: str, knowledge: Knowledge, prepare: Prepare, at: datetime, newest: int
+) -> Consolidation:
+    """What is worth while somebody waits: the tasks of the records that came in last, a few of them, and of their lessons
+    those that do not hold for the project already."""
+    recent = list(readable(store.last_arrived(project, min(newest, limits.CONSOLIDATED_RECORDS_MAX))))
+    drafts = Drafts(at)
+    tasks = dict.fromkeys(record.task_id for record in recent if isinstance(record, Episode))
+    promoted = {decision.target for decision in knowledge.decisions(["promote"], None)}
+    _consolidate(store, project, knowledge, list(tasks)[: limits.TASKS_AT_ONCE_MAX], recent, drafts, promoted)
+    return _made(store, project, prepare, drafts)
+
+
+def consolidate(
+    store: Store,
+    project: str,
+    knowledge: Knowledge,
+    prepare: Prepare,
+    at: datetime,
+    llm: Llm | None,
+    notes: Sequence[str] = (),
+) -> Consolidation:
+    """Everything: also the tasks with the most episodes, and with an LLM the rules it finds in the last ones."""
+    recent = list(readable(store.last_arrived(project, limits.CONSOLIDATED_RECORDS_MAX)))
+    drafts = Drafts(at, notes=list(notes))
+    tasks = dict.fromkeys(record.task_id for record in recent if isinstance(record, Episode))
+    tasks |= dict.fromkeys(store.most_counted(project, "score", limits.TASKS_CONSIDERED_MAX))
+    _consolidate(store, project, knowledge, list(tasks)[: limits.TASKS_CONSIDERED_MAX], recent, drafts, set())
+    if llm is not None:
+        _ask(llm, [record for record in recent if isinstance(record, Episode)], drafts)
+    return _made(store, project, prepare, drafts)
+
+
+def _consolidate(
+    store: Store,
+    project: str,
+    knowledge: Knowledge,
+    tasks: Sequence[str],
+    recent: Sequence[AnyRecord],
+    drafts: Drafts,
+    promoted: set[str],
+) -> None:
+    """Merges near-duplicate rules, links contradictions, promotes what holds for the project (but for what is `promoted`
+    already), retires what nobody sees."""
+    vouched = store.vouched_items(project)
+    elsewhere = store.most_counted(project, "score", limits.TASKS_CONSIDERED_MAX) if vouched else []
+    everywhere = list(dict.fromkeys([*tasks, *elsewhere]))
+    for task in tasks:
+        weighed, texts = _consolidate_task(task, knowledge, drafts)
+        for each in weighed:
+            target = f"{each.kind}:{each.support.item}"
+            if each.state == "active" and (each.kind, each.support.item) in vouched and target not in promoted:
+                promoted = promoted | {target}
+                _promote(target, each, texts[each.kind].get(each.support.item, ""), everywhere, knowledge, drafts)
+    for older, newer in opposite_outcomes(recent, limits.CONTRADICTIONS_MAX):
+        drafts.add(
+            "contradiction",
+            target=situation_of(older),
+            evidence=[older.id, newer.id],
+            reason="the same situation, opposite outcomes",
+        )
+
+
+def _consolidate_task(task: str, knowledge: Knowledge, drafts: Drafts) -> tuple[list[Weighed], Texts]:
+    """What concerns one task alone; its rules and their wording, for what concerns others too."""
+    decisions = knowledge.decisions(RULE_ACTIONS, task)
+    same = merged_items(each for each in decisions if each.task_id == task and each.in_effect)
+    weighed = knowledge.weighed_rules(task, decisions)[: limits.RULES_COMPARED_MAX]
+    texts: Texts = {"works": {}, "avoid": {}}
+    for each in weighed:
+        text = knowledge.worded(each, same)
+        if text:
+            texts[each.kind][each.support.item] = text
+    apart = knowledge.undone_merges(task)
+    for kind in texts:
+        for kept, duplicate in near_duplicates(texts[kind], apart):
+            reason = f"nearly the same words: {texts[kind][kept]!r} and {texts[kind][duplicate]!r}"
+            drafts.add("merge", task_id=task, target=duplicate, replacement=kept, reason=reason)
+    _link_opposite_rules(task, weighed, texts, drafts)
+    _retire(task, weighed, texts, knowledge.today, drafts)
+    return weighed, texts
+
+
+def _link_opposite_rules(task: str, weighed: Sequence[Weighed], texts: Texts, drafts: Drafts) -> None:
+    evidence = {(each.kind, each.support.item): each.support.evidence[0] for each in weighed}
+    for works, avoid in opposite_rules(texts["works"], texts["avoid"]):
+        drafts.add(
+            "contradiction",
+            task_id=task,
+            target=works,
+            replacement=avoid,
+            evidence=[evidence["works", works], evidence["avoid", avoid]],
+            reason=f"reported as what works and as a mistake: {texts['works'][works]!r} and {texts['avoid'][avoid]!r}",
+        )
+
+
+def _promote(target: str, weighed: Weighed, text: str, tasks: Iterable[str], knowledge: Knowledge, drafts: Drafts) -> None:
+    everywhere = knowledge.across_tasks(weighed.kind, weighed.support.item, tasks)
+    if text and holds_for_project(everywhere):
+        active = [other for other in everywhere if other.state == "active"]
+        drafts.add(
+            "promote",
+            target=target,
+            text=text,
+            tasks=sorted({other.task_id for other in active}),
+            evidence=sorted({found for other in active for found in other.support.evidence})[: limits.ITEMS_MAX],
+        )
+
+
+def _retire(task: str, weighed: Sequence[Weighed], texts: Texts, today: int, drafts: Drafts) -> None:
+    for each in weighed:
+        last_day = each.support.last_us // limits.DAY_US
+        shown = bool(each.support.tallies)  # what was only adopted no episode has shown yet
+        if shown and each.state != "retired" and today - last_day > limits.RULE_UNUSED_DAYS:
+            text = texts[each.kind].get(each.support.item, "")
+            reason = f"no episode showed it for {today - last_day} days"
+            drafts.add("retire", task_id=task, target=each.support.item, replacement=str(last_day), text=text, reason=reason)
+
+
+def _ask(llm: Llm, episodes: Sequence[Episode], drafts: Drafts) -> None:
+    """Rules in an LLM's words: candidates, with the episodes they were read from."""
+    if not episodes:
+        drafts.notes.append("the LLM was not asked: there are no episodes yet")
+        return
+    shown = distil.fitting(episodes)
+    try:
+        found = ask_for_rules(llm, shown)
+    except (LlmError, InvalidInputError) as error:
+        drafts.notes.append(f"the LLM was of no use, the rest was done without it: {error}")
+        return
+    tasks = {episode.task_id for episode in shown}
+    task = tasks.pop() if len(tasks) == 1 else None
+    name = getattr(llm, "model", None)  # never its repr: that of a caller's own class may hold its key
+    by = name if isinstance(name, str) else type(llm).__name__
+    for text in found:
+        drafts.add(
+            "rule",
+            task_id=task,
+            text=text,
+            evidence=[episode.id for episode in shown],
+            reason=f"written by {by}"[: limits.NAME_CHARS_MAX],
+        )
+    drafts.notes.append(f"the LLM wrote {len(found)} rules from {len(shown)} episodes; they are candidates until verified")
+
+
+def ask_for_rules(llm: Llm, shown: Sequence[Episode]) -> list[str]:
+    """Rules in a model's words, from these episodes. Raises LlmError or InvalidInputError where it is of no use."""
+    return distil.rules_from(answer_of(llm, *distil.rules_request(shown)))
+
+
+def answer_of(llm: Llm, system: str, user: str) -> str:
+    """What a model answers. Raises LlmError or InvalidInputError where it does not."""
+    try:
+        reply = llm.complete(system, user)
+    except LlmError:
+        raise
+    except Exception as error:  # noqa: BLE001  # a caller's own object fails in any way it likes, and may say its key
+        raise LlmError(f"{type(llm).__name__} raised {type(error).__name__}") from None
+    if not isinstance(reply, str):
+        raise InvalidInputError.one("reply", type(reply).__name__, "text")
+    return reply
+
+
+@done_again
+def _made(store: Store, project: str, prepare: Prepare, drafts: Drafts) -> Consolidation:
+    """Keeps what is new of the drafts. A decision that came from a file, and that nobody verified, stands in nobody's way; but
+    a rule is a candidate anyway, and need not be written down twice."""
+    distinct = {decision_key(decision): decision for decision in map(prepare, drafts.decisions)}
+    made: list[Decision] = []
+    if distinct:
+        undone = {decision.target for decision in _undone_promotions(store, project)}
+        with store.write(project) as writer:
+            decided = writer.known_keys(project, distinct, (*VOUCHED_STATUSES, "archived"))
+            written = writer.known_keys(project, [key for key in distinct if key.startswith("rule:")], ("hypothesis",))
+            made = [
+                decision
+                for key, decision in distinct.items()
+                if key not in decided | written and not (decision.action == "promote" and decision.target in undone)
+            ]
+            writer.append([row_of(decision) for decision in made])
+            put_in_effect(writer, project, [decision for decision in made if decision.action != "rule"])
+
+    def of(action: Action) -> list[Decision]:
+        return [decision for decision in made if decision.action == action]
+
+    return Consolidation(of("merge"), of("contradiction"), of("promote"), of("retire"), of("rule"), drafts.notes)
+
+
+def _undone_promotions(store: Store, project: str) -> list[Decision]:
+    """A lesson that somebody did not want for the whole project is not promoted again when another task shows it."""
+    stored = store.decisions(project, ["promote"], None, limits.DECISIONS_MAX, undone=True)
+    return [record for record in readable(stored) if isinstance(record, Decision)]

@@ -1,0 +1,591 @@
+"""What a fixer is told before the next attempt, in the order in which it matters: how the model did so far, what worked for
+this very issue, for its type on the model, for its type anywhere, and what is not to be repeated. Reads only.
+
+Before the next attempt: what is found, what fits into a prompt, and what to say about an action. Reads only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, Final
+
+from hardwon import limits
+from hardwon.brief.advice import Advice, Attempt, advice_on
+from hardwon.brief.compose import Act, Case, Line, Room, examples, say_by_turns, say_digests
+from hardwon.brief.fence import fenced, fenced_line
+from hardwon.brief.lines import Lesson, command_without_mark, shown_name, sources_mark, without_mark
+from hardwon.learn.actions import Counted, Outlook, Record, Situation, error_in, judged_by, outlook, same_action, worked
+from hardwon.learn.fixes import Choice, ModelHistory, Strategy
+from hardwon.learn.rules import Card, Rule
+from hardwon.learn.tallies import (
+    HELPED,
+    NOT_HELPED,
+    OUR_FENCE,
+    attempt_key,
+    generate_issue_signature,
+    session_key,
+    strategy_key,
+)
+from hardwon.memory.knowledge import Knowledge, few_of_each, readable
+from hardwon.records.kinds import (
+    VOUCHED_STATUSES,
+    AnyRecord,
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Issue,
+    StaleFile,
+    Step,
+    Trajectory,
+)
+from hardwon.search.rank import RELEVANT_FROM, Candidate, Hit, Ranked, lowered, rank
+from hardwon.search.terms import Filters
+from hardwon.store.types import Found, Store
+from hardwon.text.clean import CUT, clean_line
+from hardwon.text.failures import error_core, failure_hash, shows_error
+from hardwon.text.shell import reported
+from hardwon.text.terms import query_terms
+from hardwon.text.tokens import cut_to_tokens
+
+if TYPE_CHECKING:
+    from hardwon.memory.ask import Then
+
+# ---- fixing ------------------------------------------------------------
+
+NOT_AGAIN: Final = "failed"
+SORTS: Final = ("signature", "model", "type", NOT_AGAIN)
+"""The sorts of lessons about strategies; of each, FIXES_IN_CONTEXT_MAX are said."""
+
+_CONSIDERED: Final = 2  # times as many as are said: a source may have no room left for its second
+
+
+def fixer_lessons(known: Knowledge, issue: Issue, fixer: str | None, history_tokens_max: int) -> Iterator[Lesson]:
+    """Nothing where nothing is known. Every strategy is in one lesson at most. A line about the model that has more tokens
+    than it may is cut to its figures."""
+    history = known.model_history(issue.model, fixer) if issue.model else None
+    if history:
+        yield _of_model(history, issue.issue_type, history_tokens_max)
+    found = known.choices_for(issue, fixer)
+    for sort in SORTS[:-1]:
+        for choice, strategy in _worded(known, (each for each in found.worked if each.scope == sort)):
+            yield _of_worked(choice, strategy, issue)
+    for choice, strategy in _worded(known, found.failed):
+        yield _of_failed(choice, strategy)
+
+
+def _worded(known: Knowledge, choices: Iterable[Choice]) -> Iterator[tuple[Choice, Strategy]]:
+    most = limits.FIXES_IN_CONTEXT_MAX
+    allowed = few_of_each(choices, lambda choice: choice.ranked.support.only_source, most)
+    found = ((choice, known.worded_strategy(choice.ranked)) for choice in allowed)
+    yield from islice(((choice, strategy) for choice, strategy in found if strategy), _CONSIDERED * most)
+
+
+def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Lesson:
+    name = clean_line(history.model_name, limits.NAME_CHARS_MAX)
+    counts = f"{name}: {_times(history.attempts, 'attempt')}, {history.verified} verified, p = {history.p_success:.2f}"
+    common = ", ".join(f"{issue} ({count})" for issue, count in history.issues[: limits.ISSUES_IN_CONTEXT_MAX])
+    own = sorted(history.notes, key=lambda note: not note.startswith(f"{issue_type} "))[: limits.NOTES_IN_CONTEXT_MAX]
+    details = [clean_line(each, limits.LESSON_CHARS_MAX) for each in (f"common issues: {common}" if common else "", *own)]
+    mark = f"[{sources_mark(history.sources, history.vouched)}]"
+    line = command_without_mark("; ".join(filter(None, (counts, *details))))
+    # Several together say nothing that one of them would have to share the room for.
+    sources = history.sources if len(history.sources) == 1 else ()
+    return Lesson(f"{line} {mark}", sources, history.vouched, tokens_max=tokens_max, shorter=lambda _: f"{counts} {mark}")
+
+
+def _of_worked(choice: Choice, strategy: Strategy, issue: Issue) -> Lesson:
+    kind, model = (clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model))
+    about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[choice.scope]
+    went = f"worked {strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
+    if choice.failed_here:
+        went += ", but not for this very issue yet"
+    return _of_strategy(f"{about}: {_done(strategy)} [{went}, {_mark(strategy)}]", strategy, choice.scope)
+
+
+def _of_failed(choice: Choice, strategy: Strategy) -> Lesson:
+    where = " for this very issue" if choice.scope == "signature" else ""
+    warning = f"did not work{where}, {strategy.attempts} of {strategy.attempts} times; do not repeat"
+    return _of_strategy(f"{warning}: {_done(strategy)} [{_mark(strategy)}]", strategy, NOT_AGAIN)
+
+
+def _of_strategy(line: str, strategy: Strategy, sort: str) -> Lesson:
+    return Lesson(line, strategy.sources, strategy.vouched, strategy.evidence, sort=sort, strategy=strategy.id)
+
+
+def _done(strategy: Strategy) -> str:
+    """Commands are data: they are shown, and run by nobody here."""
+    return command_without_mark(clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.LESSON_CHARS_MAX))
+
+
+def _mark(strategy: Strategy) -> str:
+    return sources_mark(strategy.sources, strategy.vouched)
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+# ---- recalling ------------------------------------------------------------
+
+CANDIDATES: Final = 40
+"""Records that are looked at for one answer, the best by their text. Twice as many change nothing, half as many lose some."""
+
+RANKED_MIN: Final = 20
+"""Records that are ranked even if fewer are asked for, so that what else is known of them can change their order."""
+
+_HASH: Final = re.compile(r"[0-9a-f]{16}")  # as `generate_issue_signature` and `failure_hash` make them
+
+NEIGHBOURED: Final = 3
+NEIGHBOURS: Final = 10
+"""Of the sessions of so many of the best hits, so many records each."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What to put into a prompt: `str(context)` is the text, `tokens` its length as counted, `hits` the records behind its
+    lines, `evidence` the ids of those behind its rules and fixes. `sources` has the ids behind each line of the text."""
+
+    text: str
+    tokens: int
+    hits: tuple[Hit, ...]
+    evidence: tuple[str, ...] = ()
+    sources: tuple[tuple[str, ...], ...] = ()
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def ids(self) -> list[str]:
+        """Of the hits, for `credit` and `recalled=`."""
+        return [hit.record.id for hit in self.hits]
+
+
+class Recaller:
+    """Everything that is asked before an attempt, of one project."""
+
+    def __init__(
+        self,
+        store: Store,
+        project: str,
+        known: Knowledge,
+        embed: Callable[[str], Sequence[float]] | None,
+        changes_of: Callable[[AnyRecord], tuple[StaleFile, ...]] | None = None,
+    ) -> None:
+        """`changes_of` tells what became of the files that a record is about, where there is a checkout to look at."""
+        self._store = store
+        self._project = project
+        self._known = known
+        self._embed = embed
+        self._changes_of = changes_of
+
+    # --- recall -------------------------------------------------------------------------------------------------
+
+    def recall(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[Hit]:
+        """`then`: as it would have been answered at that time, when the files were whatever they were."""
+        ranked = self._ranked(query, k, filters, then)
+        return self._read(ranked) if then else self._marked(ranked)
+
+    def _read(self, ranked: Iterable[tuple[Ranked, Found]]) -> list[Hit]:
+        return [Hit(record, each.score, each.why) for each, found in ranked for record in readable([found.stored])]
+
+    def _marked(self, ranked: Sequence[tuple[Ranked, Found]]) -> list[Hit]:
+        """The hits, those whose files changed marked and a little lower. Only what is handed out is looked at."""
+        hits = self._read(ranked)
+        changes_of = self._changes_of
+        if changes_of is None:
+            return hits
+        changed = {hit.record.id: changes for hit in hits if (changes := changes_of(hit.record))}
+        if not changed:
+            return hits
+        stale = {each for each, changes in changed.items() if any(change.stale for change in changes)}
+        records = {hit.record.id: hit.record for hit in hits}
+        return [
+            Hit(records[found], each.score, each.why, found in stale, changed.get(found, ()))
+            for each in lowered([each for each, _ in ranked], stale)
+            if (found := each.candidate.id) in records
+        ]
+
+    def _ranked(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[tuple[Ranked, Found]]:
+        """By what the store knows of the records; none of them is read."""
+        about_error = shows_error(query)
+        asked = filters
+        if then:
+            filters = filters.altered(status=None, any_standing=True)
+        searched = self._store.search(self._project, query_terms(query), filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES)))
+        found = {each.id: each for each, _ in searched}
+        texts = {each.id: text for each, text in searched}
+        exact, beside, cosines = set[str](), dict[str, float](), dict[str, float]()
+        if self._embed and query.strip():
+            for each, cosine in self._store.nearest(self._project, self._embed(query), filters, CANDIDATES):
+                found[each.id] = each
+                cosines[each.id] = cosine
+        for each in self._exact(query, about_error, filters):
+            found[each.id] = each
+            exact.add(each.id)
+        for each, text in self._neighbours(searched, filters):
+            found[each.id] = each
+            beside[each.id] = text
+        if then:
+            seen = (then.seen(each, asked.status, asked.author) for each in found.values())
+            found = {each.id: each for each in seen if each}
+        candidates = [
+            Candidate(
+                id=each.id,
+                at_us=each.stored.at_us,
+                author=each.author,
+                status=each.status,
+                good=each.good,
+                said=each.terms,
+                text=texts.get(each.id, 0.0),
+                exact=each.id in exact,
+                neighbour=beside.get(each.id, 0.0),
+                vector=cosines.get(each.id, 0.0),
+                helped=each.helped,
+                hindered=each.hindered,
+            )
+            for each in found.values()
+        ]
+        ranked = rank(candidates, k, self._known.today, about_error=about_error)
+        return [(each, found[each.candidate.id]) for each in ranked]
+
+    def _exact(self, query: str, about_error: bool, filters: Filters) -> list[Found]:
+        """Records of the very failure that the query reports, or whose signature or failure hash it is."""
+        keys = [f"failure:{failure_hash(query)}"] if about_error else []
+        if _HASH.fullmatch(query.strip()):
+            keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
+        return self._store.by_key(self._project, keys, filters, CANDIDATES) if keys else []
+
+    def _neighbours(self, searched: Sequence[tuple[Found, float]], filters: Filters) -> Iterator[tuple[Found, float]]:
+        """What the best hits' sessions hold beside them."""
+        sessions: dict[str, tuple[str, float]] = {}
+        for found, text in searched[:NEIGHBOURED]:
+            if found.session:
+                sessions.setdefault(found.session, (found.id, text))
+        for session, (hit, text) in reversed(sessions.items()):
+            for each in self._store.by_key(self._project, [session_key(session)], filters, NEIGHBOURS):
+                if each.id != hit:
+                    yield each, text
+
+    # --- context ------------------------------------------------------------------------------------------------
+
+    def context(
+        self,
+        query: str,
+        task_id: str | None,
+        issue: Issue | None,
+        fixer: str | None,
+        budget: int,
+        count: Callable[[str], int],
+        mark: str,
+    ) -> Context:
+        asked = " ".join(filter(None, (query, issue.description if issue else "", (issue.error_output or "") if issue else "")))
+        hits = self._hits_to_say(asked) if asked else []
+        fresh, stale = [hit for hit in hits if not hit.stale], [hit for hit in hits if hit.stale]
+        lessons = list(self._lessons(task_id, issue, fixer, int(limits.HISTORY_SHARE_MAX * budget)))
+        places = self._places(task_id) if task_id is not None else {}
+        unproven = self._unproven(task_id, places) if task_id is not None else []
+        warnings = [lesson for lesson in lessons if lesson.sort == NOT_AGAIN]
+        banned = {lesson.strategy for lesson in warnings}
+        groups = [[case for case in map(_case, group) if case.strategy not in banned] for group in (fresh, stale)]
+        spoken = [*lessons, *unproven]
+        room = Room(budget - count(fenced([], mark) + "\n"), count, len(_sources(spoken, fresh or stale)) < 2)
+        for group, cases in zip((fresh, stale), groups, strict=True):  # what may no longer hold takes the room that is left
+            spoken += _sentences(group, int(budget * _SENTENCE_SHARE), room)
+            spoken += examples(cases)
+        # Rules do not crowd out what was said last, nor what worked what did not.
+        first = [each for each in (*unproven[:1], *warnings[:1]) if room.cost(each.line) <= room.left // 2]
+        places |= dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
+        pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if hits else {}
+        say_by_turns(spoken, first, places, pools, room)
+        for cases in groups:
+            say_digests(asked[: limits.INDEXED_CHARS_MAX], [each for each in cases if each.strategy not in room.said], room)
+        return _within(room.lines, hits, budget, count, mark)
+
+    def _hits_to_say(self, asked: str) -> list[Hit]:
+        """The best few of any kind, and of the others those that say what was done: only these are read."""
+        ranked = self._ranked(asked, CANDIDATES, Filters())
+        first = limits.RULES_IN_CONTEXT_MAX
+        return self._marked(
+            [pair for place, pair in enumerate(ranked) if place < first or pair[1].stored.kind in ("trajectory", "fix")]
+        )
+
+    def _lessons(
+        self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int
+    ) -> Iterator[Lesson]:
+        """Rules of the task, how its episodes went, and what was done about the issue."""
+        if task_id is not None:
+            yield from map(_of_rule, self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
+            scores = self._known.own_scores(task_id)
+            if scores.mean is not None and scores.best is not None:
+                name = clean_line(task_id, limits.NAME_CHARS_MAX)
+                line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{_episodes(scores.episodes)}]"
+                yield Lesson(line)
+        if issue:
+            yield from fixer_lessons(self._known, issue, fixer, history_tokens_max)
+
+    def _unproven(self, task_id: str, places: Mapping[str, int]) -> list[Lesson]:
+        """What was said of the task and is not borne out yet: the newest rules and the mistake cards, which take turns, and the
+        last episode; before them where it has something to say that they have not. So a lesson is in the very next context
+        after the episode that taught it. What was only adopted comes last."""
+        new = self._known.new_rules(task_id, places["new rule"])
+        cards = self._known.cards_to_show(task_id, places["new card"])
+        turns = zip_longest(map(_of_rule, new), map(_of_card, cards))
+        lines = sorted((line for turn in turns for line in turn if line), key=lambda line: line.only_claimed)
+        episode = self._known.last_episode(task_id)
+        if episode:
+            unsaid = self._known.unjudged(episode, new[: places["new rule"]])
+            said = "; ".join(unsaid) or episode.trajectory_summary
+            if said and OUR_FENCE not in said:
+                changes = self._changes_of(episode) if self._changes_of else ()
+                stale = any(change.stale for change in changes)
+                place = len(lines) if stale else 0 if unsaid else sum(not line.only_claimed for line in lines)
+                lines.insert(place, _of_episode(episode, said, stale))
+        return [line._replace(sort=f"new {line.sort}", pool=_UNPROVEN) for line in lines]
+
+    def _places(self, task_id: str) -> dict[str, int]:
+        """How many lessons of each sort are shown of what is not borne out yet."""
+        active = len(self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
+        new = max(limits.NEW_RULES_IN_CONTEXT_MAX, limits.RULES_IN_CONTEXT_MAX - active)
+        return {"new rule": new, "new card": limits.CARDS_IN_CONTEXT_MAX}
+
+    # --- advice -------------------------------------------------------------------------------------------------
+
+    def advise(self, action: str, task: str | None, error: str | None, issue: Issue | None, steps: Sequence[Step]) -> Advice:
+        failure = failure_hash(error) if error else None
+        attempts = [*self._attempts(action), *_attempts_so_far(steps, action)]
+        view = self._outlook(action, Situation.after(steps), attempts)
+        instead = self._worked_instead(action, task, error, issue)
+        return advice_on(attempts, failure, view.p_success, view.worst, instead)
+
+    def _attempts(self, action: str) -> list[Attempt]:
+        """Earlier attempts at the very same action, and experiences that are worded like it."""
+        found = self._store.by_key(self._project, [attempt_key(action)], Filters(), limits.SIMILAR_CONSIDERED_MAX)
+        said = self._store.search(self._project, query_terms(action), Filters(kind="experience"), CANDIDATES)
+        distinct = {each.id: each.stored for each in (*found, *(each for each, _ in said))}
+        return [attempt for record in readable(distinct.values()) for attempt in _attempts_in(record, action)]
+
+    def _outlook(self, action: str, situation: Situation, attempts: Sequence[Attempt]) -> Outlook:
+        uncounted = [attempt.worked for attempt in attempts if not attempt.counted]
+        itself = Record(uncounted.count(True), uncounted.count(False))
+        records = {}
+        for counted in judged_by(action, situation):
+            helped = failed = 0
+            for daily in self._known.daily(f"act.{counted.what}", counted.which):
+                helped += daily.levels[HELPED]
+                failed += daily.levels[NOT_HELPED]
+            records[Counted(*counted)] = Record(helped, failed)
+        return outlook(action, situation, records, itself)
+
+    def _worked_instead(self, action: str, task: str | None, error: str | None, issue: Issue | None) -> list[str]:
+        """What helped against the error, what fixed the issue, what worked for the like of the task; not the action itself."""
+        found: list[str] = []
+        if error:
+            found += [each.action for each in self._known.solutions(error, CANDIDATES) if each.helped]
+        if issue:
+            odds = self._known.fix_odds(issue, None, None, None)
+            best = self._known.strategies("type", issue.issue_type, odds.p_success, CANDIDATES, successful=True)
+            found += [" && ".join(each.fix_commands) or each.analysis for each in best]
+        asked = " ".join(filter(None, (task, error)))
+        for hit in self._read(self._ranked(asked, CANDIDATES, Filters())) if asked else []:
+            if hit.record.turned_out_well:
+                found += [act.action for act in _acts(hit.record) if act.earned > 0][-1:]
+        lines = dict.fromkeys(clean_line(each, limits.LESSON_CHARS_MAX) for each in found if not _same(each, action))
+        return [line for line in lines if line][: limits.INSTEAD_MAX]
+
+
+_SENTENCE_SHARE: Final = 0.3  # of the budget, for what one record says
+_SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
+_UNPROVEN: Final = "unproven"
+
+
+def _of_rule(rule: Rule) -> Lesson:
+    mark = f"[{_support(rule.episodes, rule.adopted)}, {sources_mark(rule.sources, rule.vouched)}]"
+    line = f"{without_mark(clean_line(str(rule), limits.LESSON_CHARS_MAX))} {mark}"
+    only_claimed = bool(rule.adopted and not rule.episodes and not rule.vouched)
+    return Lesson(line, rule.sources, rule.vouched, rule.evidence, "", "rule", only_claimed)
+
+
+def _of_card(card: Card) -> Lesson:
+    said = f"{card.mistake_type}: {card.lesson}" + (f" Evidence: {card.evidence}" if card.evidence else "")
+    mark = f"[{_support(card.seen_count, 0, card.adopted_count)}, {sources_mark(card.sources, card.vouched)}]"
+    line = f"{without_mark(clean_line(said, limits.LESSON_CHARS_MAX))} {mark}"
+    return Lesson(line, card.sources, card.vouched, card.records, "", "card", not card.seen_count and not card.vouched)
+
+
+def _of_episode(episode: Episode, said: str, stale: bool) -> Lesson:
+    said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
+    line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode, stale)}"
+    author, vouched = episode.metadata.source.author, int(_source_of(episode) is None)
+    return Lesson(line, (author,), vouched, (episode.id,), _told(episode))
+
+
+def _episodes(count: int) -> str:
+    return "1 episode" if count == 1 else f"{count} episodes"
+
+
+def _support(episodes: int, adopted: int, seen_before: int = 0) -> str:
+    """What it rests on: episodes that are here, that it was adopted, and how often it was seen before that."""
+    told = [_episodes(episodes)] if episodes or not (adopted or seen_before) else []
+    told += ["adopted"] if adopted else []
+    times = "once" if seen_before == 1 else f"{seen_before} times"
+    return ", ".join([*told, *([f"seen {times} in training memory"] if seen_before else [])])
+
+
+def _same(one: str, other: str) -> bool:
+    return same_action(one) == same_action(other)
+
+
+def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[Attempt]:
+    """Those of the current attempt: they come after everything that is kept. The situation counts them."""
+    for number, step in enumerate(steps):
+        if _same(step.action, action):
+            failure, said = _failure_in(step)
+            shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
+            yield Attempt(_NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=True)
+
+
+_NOW_US: Final = 2**62  # later than any record
+
+
+def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
+    if isinstance(record, Trajectory):
+        ended_badly = record.metadata.validation.failure_hash if not record.turned_out_well else None
+        for number, step in enumerate(record.steps, 1):
+            if _same(step.action, action):
+                # What shows no error that we know of may have failed all the same: whoever recorded it says so.
+                failure, said = _failure_in(step)
+                failure = failure or (ended_badly or "" if number == len(record.steps) else "")
+                yield _attempt(record, step.action, worked(step) and not failure, failure, said, counted=True)
+    elif isinstance(record, Fix):
+        error = record.issue.error_output or ""
+        for command in record.fix_commands:
+            if _same(command, action):
+                failure = "" if record.succeeded else _failure_of(record)
+                yield _attempt(record, command, record.succeeded, failure, error or record.issue.description)
+    elif isinstance(record, Experience) and record.turned_out_well is not None and _same(record.content, action):
+        failed = not record.turned_out_well
+        failure = (record.metadata.validation.failure_hash or failure_hash(record.content)) if failed else ""
+        yield _attempt(record, record.content, not failed, failure, record.content)
+
+
+def _failure_in(step: Step) -> tuple[str, str]:
+    """How a step failed, and what shows it. Of a failure that only its reward tells, that is what was observed."""
+    error = error_in(step.observation)
+    if error or worked(step):
+        return error, reported(step.observation) or step.observation
+    return failure_hash(step.observation) if step.observation.strip() else "", step.observation
+
+
+def _failure_of(fix: Fix) -> str:
+    """How a fix failed: as its envelope or the error says; where nobody knows more, the issue was still there."""
+    error = fix.issue.error_output or ""
+    known = fix.metadata.validation.failure_hash or (failure_hash(error) if error.strip() else "")
+    return known or generate_issue_signature(fix.issue)
+
+
+def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str, *, counted: bool = False) -> Attempt:
+    shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
+    return Attempt(record.at_us, record.id, action, good, failure, shown, _source_of(record), counted)
+
+
+def mark_of(record: AnyRecord, stale: bool = False) -> str:
+    """Who says so, whether anybody stands behind it, and whether the files that it is about are others by now."""
+    sure = "" if record.metadata.validation.status in VOUCHED_STATUSES else "?"
+    return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
+
+
+def _acts(record: AnyRecord) -> list[Act]:
+    if isinstance(record, Trajectory):
+        steps = record.steps[-limits.CASE_ACTS_MAX :]
+        return [
+            Act(step.action[: limits.ACTION_CHARS_MAX], step.observation[: limits.ACTION_CHARS_MAX], earned, worked(step))
+            for step, earned in zip(steps, _earned(steps, record.final_reward), strict=True)
+        ]
+    if isinstance(record, Fix) and record.fix_commands:
+        action = " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX]
+        return [Act(action, record.analysis[: limits.ACTION_CHARS_MAX], float(record.succeeded), record.succeeded)]
+    return []
+
+
+def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
+    """What the run earned, shared out: to the step that was worth most all of it, to others in proportion; where nobody said
+    what a step was worth, to the last one."""
+    most = max((step.reward for step in steps), default=0.0)
+    if most > 0:
+        return [final_reward * max(step.reward / most, 0.0) for step in steps]
+    return [0.0] * (len(steps) - 1) + [final_reward * (step.reward == 0) for step in steps[-1:]]
+
+
+def _case(hit: Hit) -> Case:
+    record = hit.record
+    task = record.task if isinstance(record, Trajectory) else record.issue.description if isinstance(record, Fix) else ""
+    relevance = max(hit.why.get("text", 0.0), _LEAST)
+    strategy = strategy_key(record) if isinstance(record, Fix) else ""
+    return Case(record.id, task, _acts(record), relevance, mark_of(record, hit.stale), _source_of(record), strategy)
+
+
+_LEAST: Final = 1e-6  # a case that was found by its key, not by its words, still has a say
+
+
+def _source_of(record: AnyRecord) -> str | None:
+    """Who says so; None where somebody vouches for it."""
+    return None if record.metadata.validation.status in VOUCHED_STATUSES else record.metadata.source.author
+
+
+def _sources(lessons: Iterable[Lesson], hits: Sequence[Hit]) -> set[str]:
+    """Who has something relevant to say."""
+    sources = {source for lesson in lessons for source in lesson.sources}
+    return sources | {hit.record.metadata.source.author for hit in hits if hit.score >= RELEVANT_FROM * hits[0].score}
+
+
+def _sentences(hits: Sequence[Hit], tokens_max: int, room: Room) -> Iterator[Lesson]:
+    """Hits that are a sentence: experiences, facts and episodes, and how it turned out."""
+    for hit in hits[: limits.RULES_IN_CONTEXT_MAX]:
+        record = hit.record
+        if isinstance(record, Experience | Fact):
+            what = record.outcome if isinstance(record, Experience) else record.fact_type
+            yield _of_sentence(what, clean_line(record.content, limits.LESSON_CHARS_MAX), hit, tokens_max, room)
+        elif isinstance(record, Episode):
+            said = _told(record)
+            if said:
+                yield _of_sentence(f"score {record.score:.2f}", said, hit, tokens_max, room)
+
+
+def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Room) -> Lesson:
+    """As much of it as one record may take."""
+    source, mark = _source_of(hit.record), mark_of(hit.record, hit.stale)
+
+    def shorter(allowed: int) -> str:
+        rest = allowed - room.cost(f"{what}: {CUT} {mark}")
+        short = cut_to_tokens(content, rest, room.count) if rest >= _SENTENCE_TOKENS_MIN else ""
+        return f"{what}: {short}{CUT} {mark}" if short else ""
+
+    line = f"{what}: {content} {mark}"
+    ids = (hit.record.id,)
+    return Lesson(line, (source,) if source else (), not source, ids, content, tokens_max=tokens_max, shorter=shorter)
+
+
+def _told(episode: Episode) -> str:
+    said = "; ".join(filter(None, (episode.trajectory_summary, *episode.successes[:2], *episode.mistakes[:2])))
+    return clean_line(said, limits.LESSON_CHARS_MAX)
+
+
+def _within(lines: Sequence[Line], hits: Sequence[Hit], budget: int, count: Callable[[str], int], mark: str) -> Context:
+    """The text, counted as it is handed out; lines go from the end until it fits. Its hits are what is behind the lines."""
+    kept = list(lines)
+    while kept:
+        rows = [(row, line.ids) for line in kept for row in line.text.split("\n")]
+        text = fenced([row for row, _ in rows], mark)
+        tokens = count(text)
+        if tokens <= budget:
+            behind = {each for line in kept for each in line.ids}
+            shown = tuple(hit for hit in hits if hit.record.id in behind)
+            others = behind - {hit.record.id for hit in shown}
+            said = (ids for row, ids in rows if fenced_line(row, mark))
+            return Context(text, tokens, shown, tuple(sorted(others)), ((), (), *said, ()))
+        kept.pop()
+    return Context("", 0, (), ())

@@ -1,0 +1,85 @@
+"""Databases that hold memories: setting one up, and who reaches what in it. For whoever administers it.
+
+Importing this raises MissingExtraError where the driver is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.memory import intake
+from hardwon.memory.core import current_folder, project_name
+from hardwon.outside.locations import DEFAULT_PROJECT
+from hardwon.store import places as place
+from hardwon.store.postgres import projects as setup
+from hardwon.store.postgres.connection import Link
+from hardwon.store.postgres.projects import Setup
+from hardwon.store.postgres.schema import ACCESS, WRITER
+
+# Citus wants policies without subqueries, roles that can log in, no COPY under row-level security, no sequence for all.
+_NOT_DISTRIBUTED: Final = (
+    "projects cannot be spread over several machines by Citus yet, and nothing was changed: set up a database on each machine, "
+    "each with some of the projects (hardwon postgres init URL --project NAME, without --distribute)"
+)
+
+
+def initialise(url: str, projects: Sequence[str] = (DEFAULT_PROJECT,), *, distribute: bool = False) -> Setup:
+    """Makes what is missing for memories of these projects: the schema `hardwon`, its roles and its policies. What is there
+    stays. The url's user needs CREATEROLE, and CREATE on the database. `distribute` is refused with PlaceError: Citus cannot
+    distribute a database that keeps its projects apart."""
+    if distribute:
+        raise PlaceError(_NOT_DISTRIBUTED)
+    names = list(map(project_name, intake.items("projects", projects)))
+    with _link(url) as link:
+        setup.initialise(link, names)
+        return setup.describe(link)
+
+
+def grant(url: str, user: str, project: str | None, access: str = WRITER) -> None:
+    """Lets a database user reach a project just so far; `project` None: lets it keep the tokens of a server."""
+    if access not in ACCESS:
+        raise InvalidInputError.one("access", access, ", ".join(ACCESS))
+    who, where = _user_name(user), _project(project)
+    with _link(url) as link:
+        setup.grant(link, who, where, access)
+
+
+def revoke(url: str, user: str, project: str | None) -> bool:
+    """Takes back whatever a user may do with a project (None: with the tokens of a server); False where that was nothing."""
+    who, where = _user_name(user), _project(project)
+    with _link(url) as link:
+        return bool(setup.revoke(link, who, where))
+
+
+def describe(url: str) -> Setup:
+    """What a database is set up for, as far as the url's user sees it."""
+    with _link(url) as link:
+        return setup.describe(link)
+
+
+@contextmanager
+def _link(url: str) -> Iterator[Link]:
+    found = place.find(url, current_folder())
+    if found.url is None:
+        raise InvalidInputError.one("url", url, "the address of a database: postgresql://user@host/database")
+    link = Link(found.url)
+    try:
+        yield link
+    finally:
+        link.close()
+
+
+def _project(given: str | None) -> str | None:
+    return None if given is None else project_name(given)
+
+
+def _user_name(given: str) -> str:
+    name = intake.text("user", given)
+    if not name or "\0" in name or len(name.encode()) > limits.POSTGRES_NAME_BYTES_MAX:
+        allowed = f"the name of a database user: 1 to {limits.POSTGRES_NAME_BYTES_MAX} bytes"
+        raise InvalidInputError.one("user", name, allowed)
+    return name

@@ -1,0 +1,885 @@
+"""What the memory knows, put together from the store's tallies and decisions by `learn`. Texts are looked up last, and only
+for what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from hardwon import limits
+from hardwon.errors import DamagedError
+from hardwon.learn.actions import pairs_of
+from hardwon.learn.compare import Scored
+from hardwon.learn.fixes import (
+    Choices,
+    Did,
+    ModelHistory,
+    ModelInsights,
+    Pattern,
+    PatternKind,
+    RankedStrategy,
+    Solution,
+    Strategy,
+    TemporalPattern,
+    TriedIn,
+    choices,
+    common_issues,
+    equally_likely,
+    p_helped,
+    pattern_name,
+    performance_notes,
+    rank_strategies,
+    strategy_from,
+    temporal_patterns,
+)
+from hardwon.learn.odds import FixCounts, Odds, Share, Shares, fix_odds, tool_odds
+from hardwon.learn.rules import (
+    STATE_ORDER,
+    Card,
+    Rule,
+    RuleKind,
+    ScoreHistory,
+    TaskScores,
+    Thresholds,
+    Weighed,
+    believable_foreign,
+    card_from,
+    card_in,
+    holds_for_project,
+    merged_items,
+    project_rule,
+    ranked_cards,
+    rule_from,
+    rule_text,
+    score_history,
+    task_scores,
+    weigh,
+    written_rule,
+)
+from hardwon.learn.support import (
+    TRAINING_MEMORY,
+    Support,
+    Told,
+    adopted_card,
+    adopted_text,
+    cards_of,
+    gather,
+    rules_of,
+    shared_out,
+    told_by,
+)
+from hardwon.learn.tallies import (
+    BETWEEN_NAMES,
+    HELPED,
+    Tally,
+    adopted_key,
+    generate_issue_signature,
+    issue_subject,
+    rule_key,
+    signature_keys,
+)
+from hardwon.memory.results import SimilarIssues
+from hardwon.records.fields import TIME_US_MAX, from_us, is_derived, to_us
+from hardwon.records.kinds import (
+    ROUTES,
+    VOUCHED_STATUSES,
+    Action,
+    Adopted,
+    AnyRecord,
+    Cleaned,
+    Decision,
+    Episode,
+    Fix,
+    Issue,
+    MistakeCard,
+    Trajectory,
+)
+from hardwon.search.terms import Filters
+from hardwon.store.rows import record_of, written_in
+from hardwon.store.types import Cursor, Daily, Found, Store, Stored
+from hardwon.text.failures import error_core, failure_hash
+from hardwon.trust.lifecycle import least
+
+if TYPE_CHECKING:
+    from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
+
+T = TypeVar("T")
+
+_RULE_KINDS: Final[tuple[RuleKind, ...]] = ("works", "avoid")
+_WRITTEN: Final[RuleKind] = "written"
+RULE_ACTIONS: Final[tuple[Action, ...]] = ("rule", "merge", "promote", "retire")
+"""Decisions that change which rules there are."""
+
+_CONSIDERED: Final = 4  # times as many lessons as are shown: for those that a source has no room left for
+_ADOPTED_CONSIDERED: Final = 10  # times as many adopted records as are read: so that no source hides the others
+
+_LOOKED_UP_ONE_BY_ONE: Final = 10  # of more at once, all are read together
+
+_TOOLS: Final = sorted({tool for _, tool in ROUTES if tool})
+_PATTERN_SCOPES: Final[tuple[tuple[PatternKind, str], ...]] = (("exact", "signature"), ("type", "type"))
+
+
+class Knowledge:
+    """Everything that can be asked of one project. Made anew for every question: what it read for one part of an answer is
+    not read again for another."""
+
+    def __init__(self, store: Store, project: str, today: int) -> None:
+        self._store = store
+        self._project = project
+        self.today = today
+        self._records: dict[str, AnyRecord | None] = {}
+        self._counts: dict[tuple[str, str], list[Daily]] = {}
+        self._shared: dict[tuple[str, str], Shares] = {}
+        self._weighed: dict[str, list[Weighed]] = {}
+        self._told: dict[str, Told] | None = None
+        self._episodes: dict[str, list[Episode]] = {}
+        self._scored: dict[str, Support] = {}
+        self._weighed_claimed: dict[tuple[str | None, frozenset[tuple[str, str]]], list[Weighed]] = {}
+
+    def daily(self, scope: str, key: str) -> list[Daily]:
+        """Counts by item and day, read once."""
+        if (scope, key) not in self._counts:
+            self._counts[scope, key] = self._store.daily(self._project, scope, key)
+        return self._counts[scope, key]
+
+    def _shares(self, scope: str, key: str) -> Shares:
+        """The same, added up once."""
+        if (scope, key) not in self._shared:
+            self._shared[scope, key] = Shares.added_up(self._store.shares(self._project, scope, key, self.today))
+        return self._shared[scope, key]
+
+    def _all(self, scope: str, key: str) -> list[Tally]:
+        return self._store.tallies(self._project, scope, key, limits.ITEMS_CONSIDERED_MAX)
+
+    def _supports(self, scope: str, key: str, same: Mapping[str, str] | None = None) -> dict[str, Support]:
+        return gather(self._all(scope, key), same)
+
+    def _first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
+        """The first thing that can be read off some records."""
+        for record_id in ids:
+            record = self._record(record_id)
+            found = None if record is None else read(record)
+            if found is not None:
+                return found
+        return None
+
+    def _record(self, record_id: str) -> AnyRecord | None:
+        """None also where it cannot be read: one damaged record must not hide what the others say."""
+        if record_id not in self._records:
+            stored = self._store.get(self._project, record_id)
+            self._records[record_id] = next(readable([stored]), None) if stored else None
+        return self._records[record_id]
+
+    # --- how likely ---------------------------------------------------------------------------------------------
+
+    def fix_odds(self, issue: Issue | None, model: str | None, issue_type: str | None, fixer: str | None) -> Odds:
+        of_subject = of_signature = None
+        if issue:
+            model, issue_type = issue.model, issue.issue_type
+            of_signature = self._shares("fix.signature", generate_issue_signature(issue))
+            subject = issue_subject(issue)
+            of_subject = self._shares("fix.subject", subject) if subject else None
+        of_model = None if model is None else self._shares("fix.model", model)
+        types = {} if issue_type is None else {issue_type: 1}
+        for shares in filter(None, (of_model, of_subject)):
+            for item, share in shares.items.items():
+                name = item.partition(BETWEEN_NAMES)[0]
+                types[name] = types.get(name, 0) + share.attempts
+        most = sorted(types, key=lambda name: (name != issue_type, -types[name], name))[: limits.ISSUE_TYPES_TESTED_MAX]
+        counts = FixCounts(
+            everything=self._shares("fix", ""),
+            types={name: self._shares("fix.type", name) for name in most},
+            issue_type=issue_type,
+            model=of_model,
+            subject=of_subject,
+            signature=of_signature,
+        )
+        return fix_odds(counts, fixer, self.today)
+
+    def tool_odds(self, tool: str, task: str | None) -> Odds:
+        tools = {tool, *_TOOLS}
+        return tool_odds({name: self.daily("tool", name) for name in tools}, tool, task, self.today)
+
+    # --- fixes --------------------------------------------------------------------------------------------------
+
+    def strategies(
+        self,
+        scope: str,
+        key: str,
+        usual_p: float,
+        limit: int,
+        *,
+        issue_type: str | None = None,
+        successful: bool = False,
+        sources: int = 1,
+    ) -> list[Strategy]:
+        """Ranked; of a model, whose items name an issue type as well, those of one type or of all. Of several
+        `sources` none has more than its share of them."""
+        ranked = self._ranked_strategies(scope, key, usual_p, issue_type, successful=successful)
+        if sources > 1:
+            considered = islice(ranked, limits.SHARED_OUT_OF_MAX)
+            ranked = shared_out(considered, lambda each: each.support.only_source, limit, sources)
+        return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
+
+    def _ranked_strategies(
+        self, scope: str, key: str, usual_p: float, issue_type: str | None, *, successful: bool
+    ) -> Iterator[RankedStrategy]:
+        """As `rank_strategies` has them. Who used a strategy, and when, is only looked up for those that somebody wants."""
+        shares: dict[str, Share] = {}
+        items: dict[str, list[str]] = {}
+        sums = self._store.shares(self._project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX)
+        for item, share in sums:
+            about, between, strategy = item.rpartition(BETWEEN_NAMES)
+            if not between or issue_type in (None, about):
+                shares.setdefault(strategy, Share()).include(share)
+                items.setdefault(strategy, []).append(item)
+        tried: dict[str, Support] = {}
+        wanted = {strategy: share for strategy, share in shares.items() if share.verified or not successful}
+        for strategies in equally_likely(wanted, usual_p):
+            if not tried and len(strategies) > _LOOKED_UP_ONE_BY_ONE:
+                tried = self._tried(scope, key, issue_type)
+            supports = [tried.get(each) or self._support_of(f"strategy.{scope}", key, each, items[each]) for each in strategies]
+            yield from rank_strategies(supports, usual_p, self.today)
+
+    def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
+        """Which failed more often than they succeeded is known from their counts; only those that are told are looked up."""
+        scope = "strategy.type"
+        sums = self._store.shares(self._project, scope, issue_type, self.today, limits.ITEMS_CONSIDERED_MAX)
+        failed = [(strategy, share) for strategy, share in sums if share.attempts > 2 * share.verified]
+        failed.sort(key=lambda each: (2 * each[1].verified - each[1].attempts, each[1].verified, each[0]))
+        supports = (self._support_of(scope, issue_type, strategy, [strategy]) for strategy, _ in failed)
+        ranked = (rank_strategies([support], usual_p, self.today)[0] for support in supports)
+        return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
+
+    def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Support:
+        support = Support(strategy)
+        for item in items:
+            for tally in self._store.tallies_of_item(self._project, scope, key, item):
+                support.add(tally)
+        return support
+
+    def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Support]:
+        """What was done about an issue type, by a model's name or by a signature, by strategy."""
+        found = self._all(f"strategy.{scope}", key)
+        if scope != "model":
+            return gather(found)
+        named = ((tally.item.rpartition(BETWEEN_NAMES), tally) for tally in found)
+        return gather(tally._replace(item=strategy) for (about, _, strategy), tally in named if issue_type in (None, about))
+
+    def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
+        """In the words of a fix that used it; None where none can be read."""
+        did = self._first(ranked.support.spokesmen, _did)
+        return strategy_from(ranked, did) if did else None
+
+    def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
+        """What worked for an issue or its like, and what is not to be repeated, without texts."""
+        tried = TriedIn(
+            signature=self._tried("signature", generate_issue_signature(issue)),
+            model=self._tried("model", issue.model, issue.issue_type) if issue.model else {},
+            type=self._tried("type", issue.issue_type),
+        )
+        return choices(tried, self.fix_odds(issue, None, None, fixer).p_success, self.today) if any(tried) else Choices([], [])
+
+    def model_history(self, name: str, fixer: str | None) -> ModelHistory | None:
+        """How fixes of a model went so far; None where there were none. An issue type that a single source came up with, where
+        there are several, is not among its issues: what it is called are that source's words alone."""
+        whole = self._shares("fix.model", name).whole
+        by_type = gather(tally._replace(item=tally.item.partition(BETWEEN_NAMES)[0]) for tally in self._all("fix.model", name))
+        if not by_type:
+            return None
+        sources = sorted({author for support in by_type.values() for author in support.authors})
+        heard = {each.item: each.records for each in by_type.values() if len(sources) == 1 or each.only_source is None}
+        issues = sorted(heard.items(), key=lambda pair: (-pair[1], pair[0]))[: limits.ISSUES_OF_MODEL_MAX]
+        elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
+        return ModelHistory(
+            model_name=name,
+            attempts=whole.attempts,
+            verified=whole.verified,
+            p_success=self.fix_odds(None, name, None, fixer).p_success,
+            issues=tuple(issues),
+            notes=tuple(performance_notes(name, self.daily("fix.model", name), elsewhere, self.today)),
+            sources=tuple(sources),
+            vouched=sum(support.vouched for support in by_type.values()),
+        )
+
+    def patterns(self, limit: int) -> list[Pattern]:
+        """The most frequent are found first, then each is looked into."""
+        found: list[tuple[PatternKind, str, str, Share]] = [
+            (kind, key, "", self._shares(f"fix.{scope}", key).whole)
+            for kind, scope in _PATTERN_SCOPES
+            for key in self._store.most_counted(self._project, f"fix.{scope}", limit)
+        ]
+        for model in self._store.most_counted(self._project, "fix.model", limit):
+            shares = self._shares("fix.model", model)
+            starts = sorted({item.partition(BETWEEN_NAMES)[0] + BETWEEN_NAMES for item in shares.items})
+            found += [("model", model, start, shares.beginning(start)) for start in starts]
+        found.sort(key=lambda each: (-each[3].attempts, each[0], each[1]))
+        return list(islice(filter(None, (self._pattern(*each) for each in found)), limit))
+
+    def _pattern(self, kind: PatternKind, key: str, item_start: str, counted: Share) -> Pattern | None:
+        scope = {"exact": "signature", "model": "model", "type": "type"}[kind]
+        newest = self._store.newest_taught(self._project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX)
+        fix = self._first((record_id for _, record_id in newest), _fix_of)
+        if fix is None:
+            return None
+        issue, model = fix.issue, None if kind == "type" else fix.issue.model
+        odds = self.fix_odds(issue if kind == "exact" else None, model, issue.issue_type, None)
+        signature = key if kind == "exact" else generate_issue_signature(issue)
+        of_type = issue.issue_type if kind == "model" else None
+        best = self.strategies(scope, key, odds.p_success, 1, issue_type=of_type, successful=True)
+        return Pattern(
+            name=pattern_name(kind, issue.issue_type, model, signature),
+            kind=kind,
+            issue_type=issue.issue_type,
+            model=model,
+            signature=signature,
+            success_count=counted.verified,
+            failure_count=counted.attempts - counted.verified,
+            applied_count=counted.applied,
+            p_success=odds.p_success,
+            strength=odds.strength,
+            last_seen=from_us(newest[0][0]),
+            best_fix=best[0] if best else None,
+        )
+
+    def best_strategies(self, limit: int) -> dict[str, list[Strategy]]:
+        """Of every issue type that something succeeded at; of very many types, of the most frequent."""
+        found = {}
+        for issue_type in self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX):
+            usual = self.fix_odds(None, None, issue_type, None).p_success
+            if best := self.strategies("type", issue_type, usual, limit, successful=True):
+                found[issue_type] = best
+        return found
+
+    def temporal_patterns(self) -> list[TemporalPattern]:
+        types = self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
+        return temporal_patterns({name: self.daily("fix.hour", name) for name in types})
+
+    def model_insights(self, name: str) -> ModelInsights:
+        supports = self._supports("fix.model", name)
+        tallies = [tally for support in supports.values() for tally in support.tallies]
+        share = Share.of(tallies, self.today)
+        odds = self.fix_odds(None, name, None, None)
+        issues = common_issues(tallies)[: limits.ISSUES_OF_MODEL_MAX]
+        elsewhere = {issue: self._shares("fix.type", issue).whole for issue, _ in issues}
+        sources = len({tally.author for tally in tallies})
+        fixes = self.strategies("model", name, odds.p_success, limits.ISSUES_OF_MODEL_MAX, successful=True, sources=sources)
+        return ModelInsights(
+            model_name=name,
+            total_tests=share.attempts,
+            success_rate=share.verified / share.attempts if share.attempts else 0.0,
+            odds=odds,
+            common_issues=tuple(issues),
+            effective_fixes=tuple(fixes),
+            performance_notes=tuple(performance_notes(name, tallies, elsewhere, self.today)),
+            last_updated=from_us(max(support.last_us for support in supports.values())) if supports else None,
+        )
+
+    def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
+        found = self._store.by_key(self._project, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX)
+        exact = [each.stored for each in found]
+        model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type))
+        of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type))
+        return SimilarIssues(*(_successes_first(readable(found))[:limit] for found in (exact, model, of_type)))
+
+    def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
+        return self._store.page(self._project, filters, None, limit, trusted=True)
+
+    # --- figures about fixes --------------------------------------------------------------------------------------
+
+    def fix_totals(self) -> FixTotals:
+        whole = self._shares("fix", "").whole
+        models, types = (self._store.distinct_keys(self._project, scope) for scope in ("fix.model", "fix.type"))
+        from hardwon.fixes.reports import FixTotals
+
+        return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
+
+    def fix_days(self, days: int) -> list[FixDay]:
+        """From the first day with an attempt inside the window to today."""
+        counts = self._days_of("fix", 1, days).get("", {})
+        from hardwon.fixes.reports import days_between
+
+        return list(days_between(counts, min(counts), self.today)) if counts else []
+
+    def fix_trends(self, days: int) -> list[IssueTrend]:
+        """Over the same days as `fix_days`, whatever came up first."""
+        by_type = self._days_of("fix.type", limits.ISSUE_TYPES_TESTED_MAX, days)
+        first = min((min(counts) for counts in self._days_of("fix", 1, days).values()), default=self.today)
+        from hardwon.fixes.reports import days_between, issue_trends
+
+        return issue_trends({name: days_between(counts, first, self.today) for name, counts in by_type.items()})
+
+    def _days_of(self, scope: str, keys_max: int, days: int) -> dict[str, dict[int, tuple[int, ...]]]:
+        """The counts of each key per day, of so many days up to today; what a wrong clock dated later is in none of them."""
+        found: dict[str, dict[int, tuple[int, ...]]] = {}
+        for key, day, levels in self._store.day_totals(self._project, scope, keys_max, self.today - days + 1):
+            if day <= self.today:
+                found.setdefault(key, {})[day] = levels
+        return found
+
+    def fix_types(self, days: int | None) -> list[IssueTypeRecord]:
+        """Those whose attempts failed most often first."""
+        from hardwon.fixes.reports import IssueTypeRecord
+
+        since = None if days is None else self.today - days + 1
+        found: dict[str, list[int]] = {}
+        for issue_type, _, (failed, applied, verified) in self._store.totals(
+            self._project, "fix.type", limits.FIX_PAIRS_MAX, since
+        ):
+            counts = found.setdefault(issue_type, [0, 0, 0])
+            for place, count in enumerate((failed + applied + verified, applied + verified, verified)):
+                counts[place] += count
+        told = [IssueTypeRecord(name, *counts) for name, counts in found.items()]
+        return sorted(told, key=lambda one: (one.verified - one.attempts, one.issue_type))[: limits.FIX_CELLS_MAX]
+
+    def fix_matrix(self) -> list[FixCell]:
+        """The cells that were attempted most, in that order."""
+        attempts: dict[tuple[str, str], int] = {}
+        for model, item, levels in self._store.totals(self._project, "fix.model", limits.FIX_PAIRS_MAX):
+            cell = model, item.partition(BETWEEN_NAMES)[0]
+            attempts[cell] = attempts.get(cell, 0) + sum(levels)
+        most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[: limits.FIX_CELLS_MAX]
+        return [self._fix_cell(*cell) for cell in most]
+
+    def _fix_cell(self, model: str, issue_type: str) -> FixCell:
+        from hardwon.fixes.reports import FixCell
+
+        odds = self.fix_odds(None, model, issue_type, None)
+        return FixCell(model, issue_type, odds.attempts, odds.applied, odds.verified, odds.p_success)
+
+    def fixers(self) -> list[FixerRecord]:
+        """Those with the most attempts, in that order."""
+        from hardwon.fixes import reports as fix_reports
+
+        found = []
+        for _, fixer, _ in self._store.totals(self._project, "fix", limits.FIXERS_SHOWN_MAX):
+            odds = self.fix_odds(None, None, None, fixer)
+            found.append(
+                fix_reports.FixerRecord(fixer, odds.attempts, odds.applied, odds.verified, odds.p_success, odds.interval)
+            )
+        return found
+
+    def fixes_since(self, since: datetime) -> int:
+        """Whole days from the tallies; only of the day on which it begins the records are counted."""
+        first_day = -(-to_us(since) // limits.DAY_US)
+        whole_days = sum(sum(total.levels) for total in self._store.day_totals(self._project, "fix", 1, first_day))
+        midnight_us = first_day * limits.DAY_US
+        if midnight_us == to_us(since):
+            return whole_days
+        until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
+        return whole_days + self._store.count(self._project, Filters(kind="fix", since=since, until=until), trusted=True)
+
+    # --- rules, cards, scores -----------------------------------------------------------------------------------
+
+    def decisions(self, actions: Sequence[Action], task_id: str | None) -> list[Decision]:
+        """Of a task and of the whole project (None: of every task), newest first."""
+        stored = self._store.decisions(self._project, actions, task_id, limits.DECISIONS_MAX)
+        return [record for record in readable(stored) if isinstance(record, Decision)]
+
+    def adopted(self, origin: str, limit: int) -> list[Adopted]:
+        """What came from one sort of store and was neither archived nor rolled back, the newest first."""
+        found = self._store.by_key(self._project, [adopted_key(origin)], Filters(kind="adopted"), limit)
+        return [record for record in readable(each.stored for each in found) if isinstance(record, Adopted)]
+
+    def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
+        """Lessons of a task that were merged once, and told apart again."""
+        stored = self._store.decisions(self._project, ["merge"], task_id, limits.DECISIONS_MAX, undone=True)
+        found = (record for record in readable(stored) if isinstance(record, Decision))
+        return [(decision.target, decision.replacement) for decision in found if decision.task_id == task_id]
+
+    def weighed_rules(self, task_id: str, decisions: Sequence[Decision]) -> list[Weighed]:
+        """What the task's own episodes say, and what was adopted about it, without texts."""
+        if task_id not in self._weighed:
+            own = [decision for decision in decisions if decision.task_id == task_id and decision.in_effect]
+            same = merged_items(own)
+            retired = retired_days(own)
+            thresholds = self._thresholds(task_id)
+            claimed = self._claimed(task_id, same)
+            weighed: list[Weighed] = []
+            for kind in _RULE_KINDS:
+                supports = _joined(self._supports(kind, task_id, same), claimed.get(kind, {}))
+                weighed += weigh(kind, task_id, supports.values(), thresholds, retired, self.today)
+            self._weighed[task_id] = weighed
+        return self._weighed[task_id]
+
+    @property
+    def _adopted(self) -> dict[str, Told]:
+        """What was adopted, by the id of its record: what somebody vouches for first, then the newest of each source, which
+        take turns. Read once."""
+        if self._told is None:
+            keys, most = [adopted_key(TRAINING_MEMORY)], limits.ADOPTED_READ_MAX
+            vouched = [
+                each
+                for status in VOUCHED_STATUSES
+                for each in self._store.by_key(self._project, keys, Filters(kind="adopted", status=status), most)
+            ]
+            others = self._store.by_key(self._project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most)
+            chosen = {each.id: each.stored for each in (*vouched, *_in_turns(others))}
+            records = [each for each in readable(islice(chosen.values(), most)) if isinstance(each, Adopted)]
+            self._told = {told.record.id: told for told in told_by(records)}
+            self._records.update((record.id, record) for record in records)
+        return self._told
+
+    def _claimed(self, task_id: str | None, same: Mapping[str, str]) -> dict[str, dict[str, Support]]:
+        """What was adopted about a task (None: about none in particular), by kind of rule and item."""
+        found: dict[str, dict[str, Support]] = {}
+        for kind, item, claim in rules_of(self._adopted.values(), task_id, self._now_us):
+            leader = same.get(item, item)
+            support = found.setdefault(kind, {}).setdefault(leader, Support(leader))
+            if claim.record_id not in {known.record_id for known in support.claims}:
+                support.claim(claim)
+        return found
+
+    def _weighed_claims(self, task_id: str | None, known: Iterable[Weighed]) -> list[Weighed]:
+        """Adopted rules that stand for themselves: for no task in particular, and texts that say neither what works nor what to
+        avoid. Without those that the task has as rules of its own."""
+        shown = frozenset((each.kind, each.support.item) for each in known)
+        if (task_id, shown) not in self._weighed_claimed:
+            self._weighed_claimed[task_id, shown] = self._weigh_claims(task_id, shown)
+        return self._weighed_claimed[task_id, shown]
+
+    def _weigh_claims(self, task_id: str | None, shown: frozenset[tuple[str, str]]) -> list[Weighed]:
+        found: list[tuple[str | None, dict[str, dict[str, Support]]]] = [(None, self._claimed(None, {}))]
+        if task_id is not None:
+            found.append((task_id, {_WRITTEN: self._claimed(task_id, {}).get(_WRITTEN, {})}))
+        weighed: list[Weighed] = []
+        for task, by_kind in found:
+            for kind in (*_RULE_KINDS, _WRITTEN):
+                supports = [each for item, each in by_kind.get(kind, {}).items() if (kind, item) not in shown]
+                weighed += weigh(kind, task, supports, Thresholds(), {}, self.today)
+        return weighed
+
+    @property
+    def _now_us(self) -> int:
+        """Nothing that was adopted is newer than today, whatever its file says."""
+        return (self.today + 1) * limits.DAY_US - 1
+
+    def _thresholds(self, task_id: str) -> Thresholds:
+        own = self._own_scores(task_id)
+        return Thresholds.of(own.levels if own.records else [])
+
+    def _own_scores(self, task_id: str) -> Support:
+        """Without those of adopted episodes: a file must not decide what is good here. An author's day counts as adopted if
+        the last of its episodes was."""
+        if task_id not in self._scored:
+            own = (tally for tally in self._all("score", task_id) if not is_derived(tally.last_id))
+            self._scored[task_id] = gather(own).get("", Support(""))
+        return self._scored[task_id]
+
+    def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
+        """The rule in the words of an episode that shows it."""
+        items = {weighed.support.item, *(item for item, leader in same.items() if leader == weighed.support.item)}
+        return self._first(weighed.support.spokesmen, partial(self._words_of_rule, weighed, items))
+
+    def _words_of_rule(self, weighed: Weighed, items: Iterable[str], record: AnyRecord) -> str | None:
+        told = self._adopted.get(record.id)
+        if told:
+            return adopted_text(told.memory, weighed.task_id, weighed.kind, items)
+        return rule_text(record, weighed.kind, items) if isinstance(record, Episode) else None
+
+    def rules(self, task_id: str | None, state: str | None, limit: int) -> list[Rule]:
+        decisions = self.decisions(RULE_ACTIONS, task_id)
+        rules = self._project_rules(decisions)
+        rules += self._written_rules([each for each in decisions if each.action == "rule" and each.task_id in (None, task_id)])
+        own: list[Weighed] = []
+        if task_id is not None:
+            own = self.weighed_rules(task_id, decisions)
+            rules += self._worded_rules(task_id, sorted(own, key=_by_order), decisions, state, limit)
+        claimed = self._weighed_claims(task_id, own)
+        rules += self._worded_rules(task_id, sorted(claimed, key=_by_order), (), state, limit)
+        wanted = [rule for rule in rules if state in (None, rule.state)]
+        wanted.sort(key=lambda rule: (STATE_ORDER[rule.state], rule.task_id is None, -rule.helpful))
+        return [self._trusted_as_far(rule) for rule in wanted[:limit]]
+
+    def candidate_rules(self, limit: int) -> list[Rule]:
+        tasks = self._store.most_counted(self._project, "score", limits.CANDIDATE_TASKS_MAX)
+        found = {(rule.task_id, rule.id): rule for task in (None, *tasks) for rule in self.rules(task, "candidate", limit)}
+        order = sorted(found.values(), key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()))
+        return order[:limit]
+
+    def _trusted_as_far(self, rule: Rule) -> Rule:
+        """Counts tell that somebody vouches for all of a rule's episodes; whether all are published, only they do."""
+        if rule.trust != "verified" or rule.kind == _WRITTEN or rule.episodes > len(rule.evidence):
+            return rule
+        known = [record for record in map(self._record, rule.evidence) if record]
+        return replace(rule, trust=least(record.metadata.validation.status for record in known))
+
+    def new_rules(self, task_id: str, limit: int) -> list[Rule]:
+        """What was said last of a task and too seldom yet to be judged, the newest first, what was only adopted last. Some
+        more than `limit`, no source having more than that alone: who shows them may have no room for a source's second."""
+        decisions = self.decisions(RULE_ACTIONS, task_id)
+        own = self.weighed_rules(task_id, decisions)
+        waiting = [each for each in (*own, *self._weighed_claims(task_id, own)) if each.is_new]
+        newest = sorted(waiting, key=lambda each: (each.support.only_claimed, *each.newest_first))
+        allowed = few_of_each(newest, lambda each: each.support.only_source, limit)
+        return self._worded_rules(task_id, allowed, decisions, "candidate", _CONSIDERED * limit)
+
+    def unjudged(self, episode: Episode, besides: Iterable[Rule]) -> list[str]:
+        """What an episode says beside these rules, as far as nobody can tell yet whether it holds."""
+        decisions = self.decisions(RULE_ACTIONS, episode.task_id)
+        same = merged_items(each for each in decisions if each.task_id == episode.task_id and each.in_effect)
+        weighed = self.weighed_rules(episode.task_id, decisions)
+        judged = {(each.kind, each.support.item) for each in weighed if not each.is_new}
+        judged |= {(rule.kind, rule.id) for rule in besides}
+        found = []
+        for kind, name, texts in (("avoid", "mistake", episode.mistakes), ("works", "success", episode.successes)):
+            keyed = {rule_key(text, kind): text for text in texts[: limits.LESSONS_PER_RECORD_MAX]}
+            unsaid = [text for item, text in keyed.items() if item and (kind, same.get(item, item)) not in judged]
+            found += [f"{name}: {text}" for text in unsaid[: limits.NEW_RULES_IN_CONTEXT_MAX]]
+        return found
+
+    def _written_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
+        """Without those that were read from nothing but records of sources that were rolled back."""
+        untrusted = self._store.rolled_back(self._project)
+        found = []
+        for decision in decisions:
+            known = [record for record in map(self._record, decision.evidence) if record]
+            tainted = [record for record in known if record.metadata.source.author in untrusted]
+            if not known or len(tainted) < len(known):
+                # What the words rest on, and the words themselves, may both be doubted.
+                trust = least(record.metadata.validation.status for record in (decision, *known))
+                found.append(written_rule(decision, tainted=bool(tainted), trust=trust))
+        return found
+
+    def _worded_rules(
+        self, task_id: str | None, weighed: Iterable[Weighed], decisions: Iterable[Decision], state: str | None, limit: int
+    ) -> list[Rule]:
+        """As many as are wanted of those that can be put into words, in the order given."""
+        same = merged_items(each for each in decisions if each.task_id == task_id and each.in_effect)
+        found: list[Rule] = []
+        for each in weighed:
+            text = self.worded(each, same) if state in (None, each.state) else None
+            found += [rule_from(each, text)] if text else []
+            if len(found) == limit:
+                break
+        return found
+
+    def _project_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
+        promoted: dict[str, dict[str, None]] = {}
+        for decision in decisions:
+            if decision.action == "promote" and decision.in_effect:
+                promoted.setdefault(decision.target, {}).update(dict.fromkeys(decision.tasks))
+        found = []
+        for target in sorted(promoted, key=lambda target: (-len(promoted[target]), target))[: limits.PROJECT_RULES_MAX]:
+            kind: RuleKind = "works" if target.startswith("works:") else "avoid"
+            item = target.partition(":")[2]
+            tasks = sorted(promoted[target])[: limits.TASKS_OF_RULE_MAX]
+            supports = self.across_tasks(kind, item, tasks)
+            if holds_for_project(supports):
+                text = next(filter(None, (self.worded(each, {}) for each in supports)), None)
+                found += [project_rule(supports, text)] if text else []
+        return found
+
+    def across_tasks(self, kind: RuleKind, item: str, tasks: Iterable[str]) -> list[Weighed]:
+        """What several tasks say about one lesson."""
+        found: list[Weighed] = []
+        for task in tasks:
+            supports = gather(self._store.tallies_of_item(self._project, kind, task, item)).values()
+            found += weigh(kind, task, supports, self._thresholds(task), {}, self.today) if supports else []
+        return found
+
+    def cards(self, task_id: str | None, limit: int) -> list[Card]:
+        return list(islice(filter(None, map(self._worded_card, self._ranked_cards(task_id))), limit))
+
+    def cards_to_show(self, task_id: str, limit: int) -> list[Card]:
+        """Some more than `limit`, as with `new_rules`."""
+        allowed = few_of_each(self._ranked_cards(task_id), lambda each: each.only_source, limit)
+        return list(islice(filter(None, map(self._worded_card, allowed)), _CONSIDERED * limit))
+
+    def _ranked_cards(self, task_id: str | None) -> list[Support]:
+        tasks = [task_id] if task_id is not None else self._tasks_with_cards()
+        return ranked_cards((support for task in tasks for support in self._card_supports(task)), self.today)
+
+    def _tasks_with_cards(self) -> list[str]:
+        counted = self._store.most_counted(self._project, "card", limits.TASKS_CONSIDERED_MAX)
+        adopted = sorted({card.task_id for card in cards_of(self._adopted.values(), None, self._now_us)})
+        return list(dict.fromkeys([*counted, *adopted]))[: limits.TASKS_CONSIDERED_MAX]
+
+    def _card_supports(self, task: str) -> list[Support]:
+        own = self._supports("card", task)
+        for item, support in self._supports("card.foreign", task).items():
+            if believable_foreign(support):
+                whole = own.setdefault(item, Support(item))
+                for tally in support.tallies:
+                    whole.add(tally)
+        for card in cards_of(self._adopted.values(), task, self._now_us):
+            support = own.setdefault(card.item, Support(card.item))
+            support.keys.add(task)
+            support.claim(card.claim)
+        return list(own.values())
+
+    def _worded_card(self, support: Support) -> Card | None:
+        said = self._first(support.spokesmen, partial(self._words_of_card, support.item))
+        return card_from(support, next(iter(support.keys)), said) if said else None
+
+    def _words_of_card(self, item: str, record: AnyRecord) -> MistakeCard | None:
+        told = self._adopted.get(record.id)
+        if told:
+            return adopted_card(told.memory, item)
+        return card_in(record, [item]) if isinstance(record, Episode) else None
+
+    def scores(self, task_id: str) -> ScoreHistory:
+        support = self._supports("score", task_id).get("", Support(""))
+        return score_history(task_id, support, [episode.score for episode in self.newest_episodes(task_id)])
+
+    def tasks(self, limit: int) -> list[TaskScores]:
+        """From the tallies alone."""
+        found = []
+        for task_id in self._store.most_counted(self._project, "score", limit):
+            support = self._supports("score", task_id).get("")
+            found += [task_scores(task_id, support)] if support else []
+        return found
+
+    def own_scores(self, task_id: str) -> ScoreHistory:
+        """Without those of adopted episodes, and without a trend."""
+        return score_history(task_id, self._own_scores(task_id), ())
+
+    def last_episode(self, task_id: str) -> Episode | None:
+        """The newest that was recorded here; where there is none, the newest that was adopted."""
+        own = self._own_scores(task_id)
+        last = self._record(max(own.newest)[1]) if own.newest else None
+        if isinstance(last, Episode):
+            return last
+        return next(reversed(self.newest_episodes(task_id)), None)
+
+    def newest_episodes(self, task_id: str) -> list[Episode]:
+        """The last ones, oldest first."""
+        if task_id not in self._episodes:
+            newest = self._newest(Filters(kind="episode", task_id=task_id), limits.SCORES_SHOWN_MAX)
+            self._episodes[task_id] = [each for each in readable(reversed(newest)) if isinstance(each, Episode)]
+        return self._episodes[task_id]
+
+    def scored(self, filters: Filters, tag: str | None) -> list[Scored]:
+        """Episodes in the order of time, each with whether it had the memory: it has the tag, or names what it recalled. Of
+        what was adopted nobody knows the latter."""
+        found: list[Scored] = []
+        before: Cursor | None = None
+        while len(found) < limits.COMPARED_EPISODES_MAX and (
+            page := self._store.page(self._project, filters, before, limits.PAGE_ROWS, trusted=True)
+        ):
+            before = Cursor(page[-1].at_us, page[-1].id)
+            found += (_scored(each, tag) for each in _undamaged(page) if tag is not None or not is_derived(each["id"]))
+        return found[: limits.COMPARED_EPISODES_MAX][::-1]
+
+    # --- diagnoses and solutions --------------------------------------------------------------------------------
+
+    def solutions(self, error: str | None, limit: int) -> list[Solution]:
+        hashes = (
+            [failure_hash(error)]
+            if error is not None
+            else self._store.most_counted(self._project, "pair", limits.TASKS_CONSIDERED_MAX)
+        )
+        supports = ((diagnosis, each) for diagnosis in hashes for each in self._supports("pair", diagnosis).values())
+        ranked = sorted(supports, key=lambda pair: (-p_helped(pair[1]), -pair[1].records, -pair[1].last_us, pair[1].item))
+        return list(islice(filter(None, (self._solution(*pair) for pair in ranked)), limit))
+
+    def _solution(self, diagnosis: str, support: Support) -> Solution | None:
+        said = self._first(support.spokesmen, partial(_words_of_pair, diagnosis, support.item))
+        if not said:
+            return None
+        return Solution(
+            diagnosis=said[0],
+            failure_hash=diagnosis,
+            action=said[1],
+            tried=support.records,
+            helped=support.levels[HELPED],
+            p_helped=p_helped(support),
+            last_tried=from_us(support.last_us),
+            evidence=tuple(support.evidence),
+        )
+
+
+def _undamaged(stored: Iterable[Stored]) -> Iterator[dict[str, Any]]:
+    for each in stored:
+        try:
+            yield written_in(each)
+        except DamagedError:
+            continue
+
+
+def _scored(said: dict[str, Any], tag: str | None) -> Scored:
+    metadata = said.get("metadata", {})
+    had = said.get("recalled") is not None if tag is None else tag in metadata.get("tags", ())
+    return Scored(said["task_id"], said["score"], had, metadata.get("source", {}).get("id", ""))
+
+
+def readable(stored: Iterable[Stored]) -> Iterator[AnyRecord]:
+    """The records, without those that were damaged on disk: doctor names them."""
+    for each in stored:
+        try:
+            yield record_of(each)
+        except DamagedError:
+            continue
+
+
+def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:
+    """For every retired lesson the last day it had been seen by then: evidence of a later day brings it back."""
+    days: dict[str, int] = {}
+    for decision in decisions:
+        if decision.action == "retire" and decision.replacement.isdecimal():
+            days[decision.target] = max(days.get(decision.target, -1), int(decision.replacement))
+    return days
+
+
+def _did(record: AnyRecord) -> Did | None:
+    """What was done is told also by a fix that left the history."""
+    return Did(record.fix_commands, record.analysis) if isinstance(record, Fix | Cleaned) else None
+
+
+def _fix_of(record: AnyRecord) -> Fix | None:
+    return record if isinstance(record, Fix) else None
+
+
+def few_of_each(things: Iterable[T], source: Callable[[T], str | None], most: int) -> Iterator[T]:
+    """Without what is too much from one source alone."""
+    told: dict[str, int] = {}
+    for each in things:
+        name = source(each)
+        if name is not None:
+            told[name] = told.get(name, 0) + 1
+        if name is None or told[name] <= most:
+            yield each
+
+
+def _in_turns(found: Sequence[Found]) -> list[Found]:
+    """The first of every author, then the second of every author."""
+    before: dict[str, int] = {}
+    turns = []
+    for each in found:
+        before[each.author] = before.get(each.author, -1) + 1
+        turns.append((before[each.author], each))
+    return [each for _, each in sorted(turns, key=lambda turn: turn[0])]
+
+
+def _by_order(weighed: Weighed) -> tuple[int, float, int, bool, int, str]:
+    return weighed.order
+
+
+def _joined(supports: dict[str, Support], claimed: Mapping[str, Support]) -> dict[str, Support]:
+    """The supports, with what was claimed for the same items."""
+    for item, claims in claimed.items():
+        support = supports.setdefault(item, Support(item))
+        support.keys |= claims.keys
+        for claim in claims.claims:
+            support.claim(claim)
+    return supports
+
+
+def _words_of_pair(diagnosis: str, action: str, record: AnyRecord) -> tuple[str, str] | None:
+    """What the error was, and what was done, in the words of one trajectory."""
+    if isinstance(record, Trajectory):
+        for pair, number in pairs_of(record):
+            if (pair.diagnosis, pair.action) == (diagnosis, action):
+                seen = (step.observation for step in reversed(record.steps[:number]))
+                core = next((error_core(text) for text in seen if failure_hash(text) == diagnosis), "")
+                return core, " ".join(record.steps[number].action.split())[: limits.LESSON_CHARS_MAX]
+    return None
+
+
+def _successes_first(records: Iterable[AnyRecord]) -> list[Fix]:
+    fixes = [record for record in records if isinstance(record, Fix)]
+    return sorted(fixes, key=lambda fix: (not fix.succeeded, not fix.fix_success, -fix.at_us, fix.id))

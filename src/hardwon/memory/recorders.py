@@ -1,0 +1,233 @@
+"""Recording while something happens, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.memory.intake import items, metadata
+from hardwon.memory.intake import path as checked_path
+from hardwon.records.kinds import Episode, MistakeCard, Step, Trajectory
+from hardwon.trust.redact import redact, redact_json
+
+if TYPE_CHECKING:
+    from hardwon.memory import Memory
+    from hardwon.memory.context import Context
+    from hardwon.memory.intake import Envelope
+    from hardwon.records.kinds import Issue
+
+
+class TrajectoryRecorder:
+    """Collects steps inside a `with` block and records them when it ends.
+
+    A block that ends well counts as solved (final reward 1.0) unless `final_reward` says otherwise; one that raises counts as
+    failed (0.0), with the error as its last observation. `record` is what was kept.
+    """
+
+    def __init__(self, memory: Memory, task: str, envelope: Envelope) -> None:
+        self.task = task
+        self.steps: list[Step] = []
+        self.final_reward: float | None = None
+        self.record: Trajectory | None = None
+        self._memory = memory
+        self._envelope = envelope
+
+    def step(self, action: str, observation: str = "", reward: float = 0.0) -> None:
+        """One step was taken: what was done, what came of it, and what that was worth."""
+        self.steps.append(Step(action=action, observation=observation, reward=reward))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            reward = 1.0 if self.final_reward is None else self.final_reward
+            self._record(reward)
+            return
+        self.step("(the attempt raised an error)", _told(error))
+        try:
+            self._record(0.0)
+        except Exception as failure:  # noqa: BLE001  # the caller's own error is the news; whatever failed here must not hide it
+            _note(error, f"Hardwon could not record this trajectory: {failure}")
+
+    def _record(self, final_reward: float) -> None:
+        self.record = self._memory.record_trajectory(self.task, _fitting(self.steps), final_reward, **self._envelope)
+
+
+class EpisodeRecorder:
+    """Collects what happens in one attempt at a task inside a `with` block and records it when the block ends.
+
+    A block that ends well counts as solved (score 1.0) unless `score` says otherwise. One that raises counts with the score it
+    has by then, else as failed (0.0), and the error is one of its mistakes; `sys.exit(0)` and the end of a generator are no
+    errors. Without a `summary` the actions of the steps
+    make one. `record` is what was kept. What is not allowed is refused where it is said, not when the block ends.
+    """
+
+    def __init__(self, memory: Memory, task_id: str, envelope: Envelope) -> None:
+        envelope = _checked_envelope(envelope)
+        recalled = envelope.get("recalled")
+        ids = None if recalled is None else items("recalled", getattr(recalled, "ids", recalled))
+        began = Episode(task_id=task_id, score=0.0, recalled=ids)
+        self.task_id = began.task_id
+        self.steps: list[Step] = []
+        self.mistakes: list[str] = []
+        self.successes: list[str] = []
+        self.cards: list[MistakeCard] = []
+        self.record: Episode | None = None
+        self._score: float | None = None
+        self._summary = ""
+        self._entered = False
+        self._memory = memory
+        self._envelope = envelope
+        self._recalled = began.recalled
+
+    @property
+    def score(self) -> float | None:
+        """From 0 to 1; None until it is set."""
+        return self._score
+
+    @score.setter
+    def score(self, score: float) -> None:
+        self._score = self._checked(score=score).score
+
+    @property
+    def summary(self) -> str:
+        """What happened, in a sentence or two."""
+        return self._summary
+
+    @summary.setter
+    def summary(self, summary: str) -> None:
+        self._summary = self._checked(trajectory_summary=summary).trajectory_summary
+
+    def step(self, action: str = "", observation: str = "", reward: float = 0.0) -> None:
+        """One step was taken. An episode counts its steps; `Memory.trajectory` keeps what was done and seen in each."""
+        self.steps.append(Step(action=action, observation=observation, reward=reward))
+
+    def mistake(self, text: str) -> None:
+        """Something that went wrong, as a lesson."""
+        self.mistakes += self._checked(mistakes=[text]).mistakes
+
+    def success(self, text: str) -> None:
+        """Something that worked, as a lesson."""
+        self.successes += self._checked(successes=[text]).successes
+
+    def card(self, mistake_type: str = "unknown_mistake", **fields: Any) -> None:
+        """A mistake with the decision that would have been right: `worker_id`, `bad_decision`, `correct_decision`, `evidence`,
+        `lesson`, and `task_id` where it is not this one."""
+        card, _ = redact_json({"mistake_type": mistake_type, **fields})  # before evidence and lesson are cut
+        self.cards.append(MistakeCard.model_validate(card))
+
+    def context(
+        self,
+        query: str | None = None,
+        *,
+        issue: Issue | Mapping[str, Any] | None = None,
+        budget_tokens: int = limits.CONTEXT_TOKENS,
+        count_tokens: Callable[[str], int] | None = None,
+    ) -> Context:
+        """What the memory has to say before the attempt, as `Memory.context` does. The episode names what it was shown, so
+        that its score tells whether that helped, and `Memory.compare` knows that it had the memory."""
+        counting: dict[str, Any] = {} if count_tokens is None else {"count_tokens": count_tokens}
+        found = self._memory.context(query, task_id=self.task_id, issue=issue, budget_tokens=budget_tokens, **counting)
+        self._recalled = list(dict.fromkeys([*(self._recalled or ()), *found.ids]))[: limits.ITEMS_MAX]
+        return found
+
+    def __enter__(self) -> Self:
+        if self._entered:
+            raise InvalidInputError.one("episode", self.task_id, "one block for each memory.episode(…): begin another one")
+        self._entered = True
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self._record(1.0 if self._score is None else self._score)
+            return
+        try:
+            if _ended_well(error):
+                self._record(1.0 if self._score is None else self._score)
+            else:
+                self.mistakes.append(_told(error))
+                self._record(self._score or 0.0)
+        except Exception as failure:  # noqa: BLE001  # the caller's own error is the news; whatever failed here must not hide it
+            _note(error, f"Hardwon could not record this episode: {failure}")
+
+    def _checked(self, **fields: Any) -> Episode:
+        return Episode(**{"task_id": self.task_id, "score": 0.0, **fields})
+
+    def _record(self, score: float) -> None:
+        envelope = self._envelope.copy()
+        envelope["recalled"] = self._recalled
+        done = cut("; ".join(filter(None, (step.action for step in self.steps))), limits.LESSON_CHARS_MAX)
+        each = limits.RECORD_BYTES_MAX // 8 // 4  # characters for a quarter of the record, as in _fitting
+        self.record = self._memory.record_episode(
+            self.task_id,
+            score,
+            len(self.steps),
+            cut(self._summary or done, each),
+            _fitting_texts(self.mistakes, each),
+            _fitting_texts(self.successes, each),
+            self.cards[-limits.CARDS_PER_EPISODE_MAX :],
+            **envelope,
+        )
+
+
+def _checked_envelope(given: Envelope) -> Envelope:
+    """The envelope, if it is allowed. Related files are read when the block ends: it may be what writes them."""
+    envelope = given.copy()
+    if "tags" in envelope:
+        envelope["tags"] = items("tags", envelope["tags"])
+    if "related_files" in envelope:
+        envelope["related_files"] = items("related_files", envelope["related_files"])
+        for each in envelope["related_files"]:
+            checked_path("related_files", each)
+    metadata({name: value for name, value in envelope.items() if name != "related_files"}, datetime.now(UTC), None)
+    return envelope
+
+
+def _ended_well(error: BaseException) -> bool:
+    """Whether the block was left on purpose: by `sys.exit()` without an error, or because nobody asks its generator on."""
+    return isinstance(error, GeneratorExit) or (isinstance(error, SystemExit) and error.code in (None, 0))
+
+
+def _note(error: BaseException, note: str) -> None:
+    with suppress(Exception):  # an error of the caller's own making may take no notes
+        error.add_note(note)
+
+
+def _fitting_texts(texts: list[str], room: int) -> list[str]:
+    """As many texts, the newest, and as much of each, as fit."""
+    texts = texts[-limits.ITEMS_MAX :]
+    if sum(map(len, texts)) <= room:
+        return texts
+    return [cut(text, room // len(texts)) for text in texts]
+
+
+def _told(error: BaseException) -> str:
+    try:
+        told = f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001  # a foreign __str__ may fail in any way
+        told = type(error).__name__
+    told = told.replace("\0", "").encode(errors="replace").decode()
+    return redact(told)[0][: limits.TEXT_CHARS_MAX]  # in this order: half a secret would not be recognised
+
+
+def _fitting(steps: list[Step]) -> list[Step]:
+    """As many steps, and as much of each, as one record can hold: of too many the middle is left out."""
+    if len(steps) > limits.STEPS_MAX:
+        half = limits.STEPS_MAX // 2
+        steps = [*steps[:half], *steps[-half:]]
+    room = limits.RECORD_BYTES_MAX // 8  # characters; one takes up to six bytes as JSON, and the envelope needs some
+    if sum(len(step.action) + len(step.observation) for step in steps) <= room:
+        return steps
+    each = room // (2 * len(steps))
+    return [step.altered(action=cut(step.action, each), observation=cut(step.observation, each)) for step in steps]
+
+
+def cut(text: str, chars: int) -> str:
+    """The beginning of a text. Secrets go first: half of one would not be recognised."""
+    return text if len(text) <= chars else redact(text)[0][:chars]

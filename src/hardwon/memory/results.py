@@ -1,0 +1,225 @@
+"""What the larger operations of a memory answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+
+from hardwon.records.kinds import AnyRecord, Decision, Event, Fix, StaleFile
+from hardwon.store.types import Finding
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What was recorded on one day (UTC): records of a kind, and how many of them turned out well and badly. Good are
+    experiences that are a success, fixes that were verified, and episodes that scored at least 0.5; bad are failures, fixes
+    that were not verified, and episodes below. Other records are neither, and so is what was archived."""
+
+    day: date
+    kind: str
+    records: int
+    good: int
+    bad: int
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some records, newest first. `next` is the cursor of the page after it, None on the last."""
+
+    records: list[AnyRecord]
+    next: str | None
+
+
+@dataclass(frozen=True)
+class Credited:
+    """A record, and how often it helped when it was recalled, and did not."""
+
+    record: AnyRecord
+    helped: int
+    hindered: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """A record that is archived because the files that it is about changed: since when, who found that out, and what changed.
+    It is again what it was when `check_stale` finds the files as they were, or when somebody verifies it."""
+
+    record: AnyRecord
+    since: datetime
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """`ids` were forgotten (or would be, in a dry run); `unknown` are ids that no record has (any more). `erased`: no file of
+    the memory holds their text any more; `pending`: a reader still needs the old log. The bytes then go with the first
+    write after it has finished, with the next `forget` (also of the same ids), or when the last process closes."""
+
+    ids: list[str]
+    unknown: list[str]
+    dry_run: bool
+    erased: bool
+    pending: bool
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a file brought. `conflicting`: ids kept here with other content, which stays; `forgotten`: ids that were forgotten
+    here and stay so."""
+
+    read: int
+    added: int
+    present: int
+    conflicting: list[str]
+    forgotten: int
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What another memory brought. `erased`: records forgotten there, now gone here too; `pending` as in Forgotten."""
+
+    added: int
+    present: int
+    conflicting: list[str]
+    forgotten: int
+    events: int
+    erased: int
+    pending: bool
+
+
+@dataclass
+class Synced:
+    """What the files of the tree had to say: how many were new, edited, moved, or gone. `left` are those that were left alone,
+    each with the reason; `secrets` those that hold one, which the memory does not."""
+
+    added: int = 0
+    edited: int = 0
+    moved: int = 0
+    absent: int = 0
+    left: dict[str, str] = field(default_factory=dict)
+    secrets: list[str] = field(default_factory=list)
+
+
+@dataclass
+class StaleReport:
+    """What became of the files that records are about. Of the records that were `checked`, so many are `stale`; so many of
+    those were archived now (or would be, in a dry run), and so many are back because their files are. `files` lists what
+    changed, record by record, up to a bound, also files that only got another name; `files_changed` counts all of it."""
+
+    checked: int = 0
+    stale: int = 0
+    archived: int = 0
+    restored: int = 0
+    files_changed: int = 0
+    files: list[tuple[str, StaleFile]] = field(default_factory=list)
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A copy of the memory's file: where it is, its SHA-256 in hex, and its size."""
+
+    path: Path
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What doctor found. `ok` when every finding is."""
+
+    findings: list[Finding]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(finding.ok for finding in self.findings)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{'ok ' if ok else 'BAD'} {check}: {detail}" for check, ok, detail in self.findings)
+
+
+@dataclass(frozen=True)
+class LifeEvent:
+    """One line of a record's life: `created` is the record itself, everything later an event."""
+
+    kind: str
+    at: datetime
+    by: str
+    status: str
+    event: Event | None = None
+
+
+@dataclass(frozen=True)
+class SimilarIssues:
+    """Earlier fixes, successes first, then the newest: of the same signature (by either formula), of the same model and
+    issue type, and of the same issue type on any model."""
+
+    exact: list[Fix]
+    model: list[Fix]
+    type: list[Fix]
+
+
+@dataclass(frozen=True)
+class Consolidation:
+    """What a consolidation decided, each a record that can be read, and undone, by its id. `notes` says what else happened:
+    that an LLM was asked, or why it was of no use."""
+
+    merged: list[Decision]
+    contradictions: list[Decision]
+    promoted: list[Decision]
+    retired: list[Decision]
+    written: list[Decision]
+    notes: list[str]
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """All of them."""
+        return [*self.merged, *self.contradictions, *self.promoted, *self.retired, *self.written]
+
+
+@dataclass(frozen=True)
+class CleanedUp:
+    """What left the history (or would, in a dry run): failed and successful fixes. `kept` were old enough to go and are worth
+    keeping; `left` are for the next run, because one takes only so many. `event_id` is what `undo` takes."""
+
+    failed: int
+    successful: int
+    kept: int
+    left: int
+    event_id: str | None
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """How many fixes had their details packed away (or would have), and the characters that saves; `left` and `event_id` as in
+    CleanedUp."""
+
+    records: int
+    saved_bytes: int
+    left: int
+    event_id: str | None
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """How many fixes that had left the history can no longer be brought back, and the size of the memory before and after."""
+
+    purged: int
+    before_bytes: int
+    after_bytes: int
+
+
+@dataclass(frozen=True)
+class Links:
+    """What a record has to do with others: the one that replaced it, those that it replaced, and those that report the same
+    situation with the opposite outcome."""
+
+    replaced_by: str | None
+    replaces: tuple[str, ...]
+    contradicts: tuple[str, ...]

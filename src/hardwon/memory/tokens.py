@@ -1,0 +1,152 @@
+"""Tokens: who may reach a memory from outside this process, as whom, how far and until when."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Final, Literal, NamedTuple
+
+from hardwon import limits
+from hardwon.errors import FullError, InvalidInputError, UnknownTokenError
+from hardwon.memory import intake
+from hardwon.records.fields import from_us, to_us
+from hardwon.records.kinds import VERIFIERS, Metadata, Source
+from hardwon.store.types import TokenKeep, TokenRow
+from hardwon.trust.access import SCOPES, Caller, Scope
+from hardwon.trust.redact import redact
+
+_FORM: Final = re.compile(r"hwt_(?P<id>[0-9a-f]{12})_[A-Za-z0-9_-]{43}")
+_RESERVED: Final = ("hardwon", *VERIFIERS)
+"""Names under which the memory itself, and verifiers, are written down."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token; the token itself is shown once, when it is made. `projects`: None means all of them."""
+
+    id: str
+    name: str
+    scope: Scope
+    projects: tuple[str, ...] | None
+    created: datetime
+    expires: datetime | None
+    revoked: datetime | None
+
+    def state(self, at: datetime) -> Literal["active", "expired", "revoked"]:
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and self.expires <= at else "active"
+
+
+class NewToken(NamedTuple):
+    """`secret` is what the caller sends, and is kept nowhere."""
+
+    token: Token
+    secret: str
+
+
+class Tokens:
+    """The tokens of one memory, whatever their projects."""
+
+    def __init__(self, keep: TokenKeep, clock: Callable[[], datetime]) -> None:
+        self._keep = keep
+        self._clock = clock
+
+    def close(self) -> None:
+        self._keep.close()
+
+    def create(
+        self,
+        name: str,
+        scope: Scope = "read",
+        projects: Sequence[str] | None = None,
+        days: float | None = limits.TOKEN_DAYS,
+    ) -> NewToken:
+        """Makes a token. `name` becomes the author of what it writes; two may have the same, to replace one by the other.
+        `days` it is valid; None means until it is revoked."""
+        name = author_name("name", name)
+        if scope not in SCOPES:
+            raise InvalidInputError.one("scope", scope, ", ".join(SCOPES))
+        reached = None if projects is None else _projects(projects)
+        at = self._clock()
+        if days is not None and (
+            isinstance(days, bool) or not isinstance(days, int | float) or not 0 < days <= limits.DAYS_MAX
+        ):
+            raise InvalidInputError.one("days", days, f"more than 0 and at most {limits.DAYS_MAX} days, or None")
+        expires_us = None if days is None else to_us(at + timedelta(days=days))
+        token_id = secrets.token_hex(6)
+        secret = f"hwt_{token_id}_{secrets.token_urlsafe(32)}"
+        listed = None if reached is None else json.dumps(reached)
+        row = TokenRow(token_id, name, _digest(secret), scope, listed, to_us(at), expires_us, None)
+        kept = self._keep.add(row, to_us(at - timedelta(days=limits.TOKEN_REMEMBERED_DAYS)))
+        if kept > limits.TOKENS_MAX:
+            raise FullError(f"there are {limits.TOKENS_MAX} tokens already: revoke some; those that ended are dropped later")
+        return NewToken(_token(row), secret)
+
+    def all(self) -> list[Token]:
+        """All that are active, and those that ended not long ago; the oldest first."""
+        return [_token(row) for row in self._keep.all()]
+
+    def revoke(self, id_or_name: str) -> list[Token]:
+        """Ends a token at once, or all of one name; returns them."""
+        wanted = intake.text("id_or_name", id_or_name)
+        found = [token for token in self.all() if wanted in (token.id, token.name) and token.revoked is None]
+        if not found:
+            raise UnknownTokenError(
+                f"there is no token {wanted[: limits.NAME_CHARS_MAX]!r} to revoke: hardwon tokens list shows those there are"
+            )
+        self._keep.revoke([token.id for token in found], to_us(self._clock()))
+        ended = {token.id for token in found}
+        return [token for token in self.all() if token.id in ended]
+
+    def caller(self, secret: str) -> Caller | None:
+        """Who sends this; None where it is no token that is active."""
+        match = _FORM.fullmatch(secret)
+        row = self._keep.get(match["id"]) if match else None
+        # Compared also where there is no such token, so that the time taken does not tell.
+        same = hmac.compare_digest(_digest(secret), row.digest if row else bytes(32))
+        if row is None or not same:
+            return None
+        token = _token(row)
+        if token.state(self._clock()) != "active":
+            return None
+        return Caller(token.name, token.scope, token.projects, token.id)
+
+
+def author_name(field: str, name: str) -> str:
+    """The name as an author's: whoever asks from outside is nobody who is believed for their name."""
+    name = Source(author=name).author.strip()
+    if not name or name in _RESERVED or redact(name)[1]:
+        raise InvalidInputError.one(field, name, f"a name that is no secret and none of {', '.join(_RESERVED)}")
+    return name
+
+
+def _digest(secret: str) -> bytes:
+    """A plain hash is enough: nobody guesses 256 random bits, however fast they can try."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def _projects(given: Sequence[str]) -> list[str]:
+    names = [Metadata(project_id=name).project_id for name in intake.items("projects", given)]
+    if not names or not all(name.strip() for name in names) or len(names) > limits.ITEMS_MAX:
+        raise InvalidInputError.one("projects", given, f"1 to {limits.ITEMS_MAX} names of projects, or None for all")
+    return sorted(set(names))
+
+
+def _token(row: TokenRow) -> Token:
+    scope: Scope = next(scope for scope in SCOPES if scope == row.scope)
+    return Token(
+        row.id,
+        row.name,
+        scope,
+        None if row.projects is None else tuple(json.loads(row.projects)),
+        from_us(row.created_us),
+        None if row.expires_us is None else from_us(row.expires_us),
+        None if row.revoked_us is None else from_us(row.revoked_us),
+    )

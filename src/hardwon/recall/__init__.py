@@ -1,1 +1,0 @@
-"""How knowledge comes back: pure functions, values in, values out."""

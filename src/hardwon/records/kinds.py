@@ -1,0 +1,645 @@
+"""The five kinds of record, the decisions made about them, what was adopted without records, and the envelope that all of
+them carry. No I/O.
+
+Truth is a log of records. Each record says what was tried or found (its own fields) inside an envelope (`metadata`): where
+it came from, when and at which commit, how far it may be believed, and to which project it belongs. Records never change;
+what happens to one later (verified, superseded, forgotten …) is an `Event` of its own, and the status that a reader sees is
+computed from both (`govern.lifecycle`).
+
+As JSON, a record is one object with the names below. Times are ISO 8601 in UTC; the metadata schema's own JSON has whole
+milliseconds instead, is read as well, and is written by `to_agentdb`. Absent optional fields are left out.
+
+Annotations are not postponed here: pydantic would have to evaluate each of them before anybody could use a memory.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self, get_args
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
+from pydantic_core import CoreSchema, from_json
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError
+from hardwon.records.fields import (
+    ABSENT,
+    Count,
+    Finite,
+    Flag,
+    JsonObject,
+    Model,
+    Name,
+    Names,
+    Prose,
+    RecordId,
+    RequiredName,
+    Scalar,
+    Seconds,
+    Text,
+    Texts,
+    Time,
+    Unit,
+    check_keys,
+    check_name,
+    check_not_blank,
+    new_id,
+    now,
+    open_set,
+    refuse,
+    to_us,
+)
+
+Outcome = Literal["success", "failure", "learning", "interaction"]
+Status = Literal["hypothesis", "verified", "published", "archived"]
+Verifier = Literal["test_runner", "human_approval", "compiler"]
+SourceType = Literal["user_interaction", "agent_execution", "test_result", "file_analysis"]
+FactType = Literal["error", "solution", "observation", "decision"]
+Kind = Literal["experience", "fact", "trajectory", "episode", "fix", "decision", "adopted", "cleaned"]
+Action = Literal["rule", "merge", "promote", "retire", "contradiction", "rollback", "cleanup", "compress"]
+EventKind = Literal[
+    "status", "superseded", "absent", "present", "stale", "fresh", "imported", "credited", "repeated", "undone", "forgotten"
+]
+
+OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
+STATUSES: Final = get_args(Status)
+VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
+"""Somebody, or a test, stands behind a record of these."""
+
+SOLVED_FROM: Final = 0.5
+"""A trajectory's final reward, or an episode's score, from which on it ended well."""
+
+INTERNAL_KINDS: Final[tuple[Kind, ...]] = ("decision", "adopted", "cleaned")
+"""Kept, moved and merged like records, but nothing that was tried: they are among them only where they are asked for."""
+
+ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
+LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "compress")
+"""What was decided about one file, and says nothing to others: neither merged nor exported."""
+VERIFIERS: Final = get_args(Verifier)
+
+KNOWN_ISSUE_TYPES: Final = (
+    "MODEL_NOT_AVAILABLE",
+    "TIMEOUT",
+    "UNEXPECTED_RESPONSE",
+    "NO_OUTPUT",
+    "ERROR",
+    "CUSTOM",
+    "AUDIO_FRAMEWORK_MISSING",
+)
+KNOWN_FIXER_TYPES: Final = ("claude", "qwen", "gpt", "gemini", "deepseek", "custom")
+
+Route = tuple[str, tuple[str, ...]]
+ROUTES: Final[Mapping[tuple[str, str | None], Route | None]] = MappingProxyType(
+    {
+        ("success", "code_interpreter"): ("task_type", ("write", "debug", "refactor", "explain")),
+        ("success", "web_search"): ("domain", ("technical", "research", "general")),
+        ("success", "file_operation"): None,
+        ("success", "conversation"): None,
+        ("failure", "code_interpreter"): ("error_type", ("syntax", "runtime", "logic", "timeout")),
+        ("failure", "web_search"): ("reason", ("no_results", "blocked", "irrelevant")),
+        ("failure", "file_operation"): None,
+        ("failure", "unknown"): None,
+        ("learning", None): ("insight_type", ("pattern", "correction", "preference", "fact")),
+        ("interaction", None): ("sentiment", ("positive", "neutral", "negative")),
+    }
+)
+"""Which outcome goes with which tool, and the key (with its values) that the pair requires."""
+
+INTAKE: Final = "_intake"
+"""The folder of what could not be routed. It is kept and counted, and nothing is concluded from it."""
+
+
+# --- the envelope -----------------------------------------------------------------------------------------------
+
+
+class Source(Model):
+    """Where a record came from. `author` is the source that support, influence and rollback are counted by."""
+
+    type: Annotated[SourceType, Field(description="What sort of source.")] = "agent_execution"
+    id: Annotated[Name, Field(description="A session or run: what is of one session is found together.")] = ""
+    author: Annotated[RequiredName, Field(description="Who says so. Support, influence and rollback are counted by it.")] = (
+        "agent"
+    )
+
+
+class RelatedFile(Model):
+    """A file the record is about, with the SHA-1 of its content at that time (empty: there was no such file)."""
+
+    path: Annotated[
+        Text, AfterValidator(check_not_blank), AfterValidator(check_name), Field(description="From the root of the checkout.")
+    ]
+    hash: Annotated[Name, Field(description="The SHA-1 of its content; empty: there is no such file.")] = ""
+
+
+Change = Literal["changed", "gone", "appeared", "renamed"]
+
+
+class StaleFile(NamedTuple):
+    """What became of a related file. `now` is the path where it is by now; None: nowhere."""
+
+    path: str
+    change: Change
+    now: str | None = None
+
+    @property
+    def stale(self) -> bool:
+        """Another name alone makes nothing untrue."""
+        return self.change != "renamed"
+
+    def __str__(self) -> str:
+        moved = f" (now {self.now})" if self.now not in (None, self.path) else ""
+        return f"{self.path} {self.change}{moved}"
+
+
+class Moment(Model):
+    """When and at which state of the code (`metadata.context`)."""
+
+    timestamp: Time = Field(default_factory=now, description="When it happened.")
+    git_commit: Annotated[Name, Field(description="The commit it happened at.")] = ""
+    git_branch: Annotated[Name, Field(description="The branch it happened on.")] = ""
+    related_files: Annotated[
+        list[RelatedFile],
+        Field(max_length=limits.ITEMS_MAX, description="Files it is about, each with the SHA-1 of its content."),
+    ] = []
+
+
+class Validation(Model):
+    """How far a record may be believed, and who vouched for it."""
+
+    status: Annotated[Status, Field(description="How far it is believed.")] = "hypothesis"
+    verified_by: Annotated[Verifier | None, Field(description="What confirmed it.")] = None
+    verification_id: Annotated[Name | None, Field(description="Which run, approval or build it was.")] = None
+    failure_hash: Annotated[Name | None, Field(description="The hash of how a test failed.")] = None
+
+
+class Metadata(Model):
+    """The envelope: the metadata schema, same names and nesting. `project_id` is empty until a memory takes the record."""
+
+    source: Source = Field(default_factory=Source, description="Where it came from.")
+    context: Moment = Field(default_factory=Moment, description="When, and at which state of the code.")
+    validation: Validation = Field(
+        default_factory=Validation, description="How far it may be believed, and who vouched for it."
+    )
+    tags: Annotated[Names, Field(description="Words to filter by.")] = []
+    project_id: Annotated[Name, Field(description="The project; a memory fills in its own.")] = ""
+
+    def to_agentdb(self) -> dict[str, Any]:
+        """The metadata schema's own JSON: the time in whole milliseconds."""
+        data = self.model_dump(mode="json", exclude_none=True)
+        data["context"]["timestamp"] = to_us(self.context.timestamp) // 1000
+        return data
+
+
+Label = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]
+"""The name of a kind of secret; nothing that could be one itself."""
+
+
+class Record(Model):
+    """What all kinds have: an id, the envelope, the labels of secrets that were taken out before storage, and the ids of what
+    was recalled before it was tried."""
+
+    own_json_leaves_out: ClassVar[frozenset[str]] = frozenset({"id", "kind", "redacted", "recalled"})
+
+    kind: Annotated[Kind, Field(description="Which of the records it is.")]
+    id: RecordId = Field(default_factory=new_id, description="A UUIDv7: sorts by time. Made where none is given.")
+    redacted: Annotated[list[Label] | None, Field(description="The labels of secrets that were taken out.")] = None
+    recalled: Annotated[
+        Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX)] | None,
+        Field(description="Ids of what was recalled before it was tried."),
+    ] = None
+    metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
+
+    @property
+    def at_us(self) -> int:
+        return to_us(self.metadata.context.timestamp)
+
+    @property
+    def project_id(self) -> str:
+        return self.metadata.project_id
+
+    @property
+    def turned_out_well(self) -> bool | None:
+        """Whether what was tried worked; None where that is no question."""
+        return None
+
+    def to_agentdb(self) -> dict[str, Any]:
+        """As the metadata schema writes it: without what only Hardwon knows, times in milliseconds."""
+        data = self.model_dump(mode="json", exclude_none=True, exclude=set(self.own_json_leaves_out))
+        data["metadata"] = self.metadata.to_agentdb()
+        return data
+
+
+# --- the five kinds ---------------------------------------------------------------------------------------------
+
+
+def safe_summary(text: str) -> str:
+    """Lowercase, `[a-z0-9_-]`, at most 50 characters, never empty: fit to be part of a file name."""
+    text = text[: limits.SUMMARY_READ_CHARS_MAX]
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9_-]+", "_", plain)[: limits.SUMMARY_CHARS_MAX].strip("_-")
+    return slug or "untitled"
+
+
+class Experience(Record):
+    """Something that happened, routed by its outcome and tool. Keys of your own are kept beside the required one.
+
+    A key given as None counts as not given. `unrouted` says why no route took it: it is kept and found, and teaches nothing.
+    `own_schema`: it was routed by a schema of the caller's own, in which outcomes and tools are what that schema says.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Any]
+
+    kind: Literal["experience"] = "experience"
+    content: Annotated[Prose, Field(description="What happened.")]
+    outcome: Annotated[
+        Name, WithJsonSchema({"type": "string", "examples": list(OUTCOMES)}), Field(description="How it turned out.")
+    ]
+    tool: Annotated[Name | None, Field(description="The tool that was used.")] = None
+    summary: Annotated[Text, Field(description="A few words; made from the content where there are none.")] = ""
+    unrouted: Annotated[Prose | None, Field(description="Why no route took it, where that is so.")] = None
+    own_schema: Annotated[Flag | None, Field(description="It was routed by a schema of your own.")] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent_and_name_it(cls, data: object) -> object:
+        if not isinstance(data, dict):
+            return data
+        data = {key: value for key, value in data.items() if value is not None}
+        summary, content = data.get("summary", ""), data.get("content")
+        if isinstance(summary, str) and isinstance(content, str):
+            data["summary"] = safe_summary(summary or content[: limits.SUMMARY_FROM_CONTENT_CHARS])
+        return data
+
+    @model_validator(mode="after")
+    def _check_route(self) -> Self:
+        check_keys(self.extra)
+        if self.unrouted is not None or self.own_schema:
+            return self
+        if self.outcome not in OUTCOMES:
+            raise refuse(f"one of {', '.join(OUTCOMES)}", outcome=self.outcome)
+        if (self.outcome, self.tool) not in ROUTES:
+            tools = [tool for outcome, tool in ROUTES if outcome == self.outcome]
+            allowed = "no tool" if tools == [None] else f"one of {', '.join(str(tool) for tool in tools)}"
+            raise refuse(f"with outcome {self.outcome}, {allowed}", tool=self.tool or ABSENT)
+        route = ROUTES[self.outcome, self.tool]
+        if route and self.extra.get(route[0]) not in route[1]:
+            place = f"{self.outcome} by {self.tool}" if self.tool else self.outcome
+            allowed = f"for {place}, one of {', '.join(route[1])}"
+            raise refuse(allowed, **{route[0]: self.extra.get(route[0], ABSENT)})
+        return self
+
+    @property
+    def turned_out_well(self) -> bool | None:
+        return None if self.unrouted else {"success": True, "failure": False}.get(self.outcome)
+
+    @property
+    def path(self) -> str | None:
+        """Where its file is in the tree, from a memory that has one and has just kept it; else None."""
+        return self.__dict__.get("path_in_tree")  # no field: it is no part of what is kept
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The routing key and every key of the caller's own."""
+        return self.__pydantic_extra__
+
+    @property
+    def route(self) -> tuple[str, str] | None:
+        """The routing key of the outcome/tool pair with its value, or None where the pair needs none."""
+        required = ROUTES.get((self.outcome, self.tool))
+        return (required[0], self.extra[required[0]]) if required and required[0] in self.extra else None
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        schema = handler.resolve_ref_schema(handler(core))
+        routed = {"oneOf": [_route_schema(outcome, tool, route) for (outcome, tool), route in ROUTES.items()]}
+        unrouted = {"properties": {"unrouted": {"type": "string"}}, "required": ["unrouted"]}
+        own = {"properties": {"own_schema": {"const": True}}, "required": ["own_schema"]}
+        schema["anyOf"] = [routed, unrouted, own]
+        return schema
+
+
+def _route_schema(outcome: str, tool: str | None, route: Route | None) -> dict[str, Any]:
+    properties: dict[str, Any] = {"outcome": {"const": outcome}}
+    properties["tool"] = {"const": tool} if tool else {"type": "null"}
+    required = ["outcome", "tool"] if tool else ["outcome"]
+    if route:
+        properties[route[0]] = {"enum": list(route[1])}
+        required.append(route[0])
+    return {"properties": properties, "required": required}
+
+
+class Entities(Model):
+    """What a fact is about."""
+
+    files: Annotated[Names, Field(description="Files that it names.")] = []
+    functions: Annotated[Names, Field(description="Functions that it names.")] = []
+    libraries: Annotated[Names, Field(description="Libraries that it names.")] = []
+    error_codes: Annotated[Names | None, Field(description="Error codes that it names.")] = None
+
+
+class Fact(Record):
+    """One self-contained sentence: no pronouns, no "yesterday". `confidence` is the author's own estimate. `original` is the
+    sentence as it was given, where the memory changed it; `findings` say what keeps it from standing alone."""
+
+    own_json_leaves_out: ClassVar[frozenset[str]] = Record.own_json_leaves_out | {"original", "findings"}
+
+    kind: Literal["fact"] = "fact"
+    content: Annotated[Prose, Field(description="A sentence that stands alone.")]
+    fact_type: Annotated[FactType, Field(description="What it is about.")]
+    confidence: Annotated[Unit, Field(description="How sure it is, 0 to 1.")] = 0.5
+    entities: Entities = Field(
+        default_factory=Entities, description="Names in it; those that are found in the sentence are added."
+    )
+    original: Annotated[Text | None, Field(description="The sentence as it was given, where the memory changed it.")] = None
+    findings: Annotated[Texts | None, Field(description="What keeps it from standing alone.")] = None
+
+
+class Step(Model):
+    """Something done, what came of it, and what that was worth."""
+
+    action: Annotated[Text, Field(description="What was done.")]
+    observation: Annotated[Text, Field(description="What came of it.")] = ""
+    reward: Annotated[Finite, Field(description="What that was worth.")] = 0.0
+
+
+class Trajectory(Record):
+    """What was done step by step, and how it ended (1.0 solved, 0.0 not)."""
+
+    kind: Literal["trajectory"] = "trajectory"
+    task: Annotated[Text, Field(description="What was to be done.")] = ""
+    steps: Annotated[
+        list[Step], Field(max_length=limits.STEPS_MAX, description="Each with its action, what was observed, and a reward.")
+    ]
+    final_reward: Annotated[Unit, Field(description="How it ended; from 0.5 on it was solved.")]
+
+    @property
+    def turned_out_well(self) -> bool:
+        return self.final_reward >= SOLVED_FROM
+
+    def to_agentdb(self) -> dict[str, Any]:
+        data = super().to_agentdb()
+        if not self.task:  # the metadata schema has no task; ours is added only when there is one
+            del data["task"]
+        return data
+
+
+def _cut_card_text(value: object) -> object:
+    return value[: limits.CARD_TEXT_CHARS_MAX] if isinstance(value, str) else value
+
+
+CardText = Annotated[Text, Field(max_length=limits.CARD_TEXT_CHARS_MAX), BeforeValidator(_cut_card_text)]
+
+
+class MistakeCard(Model):
+    """A mistake with the decision that would have been right. Without a task_id it belongs to its episode's task."""
+
+    mistake_type: Annotated[RequiredName, Field(description="What sort of mistake.")] = "unknown_mistake"
+    task_id: Annotated[RequiredName | None, Field(description="Its task, where it is not the episode's.")] = None
+    worker_id: Annotated[Scalar, Field(description="Whom it concerned.")] = None
+    bad_decision: Annotated[Scalar, Field(description="What was decided.")] = None
+    correct_decision: Annotated[Scalar, Field(description="What would have been right.")] = None
+    evidence: Annotated[CardText, Field(description="What shows it; longer texts are cut.")] = ""
+    lesson: Annotated[CardText, Field(description="What to do next time; longer texts are cut.")] = (
+        "Avoid repeating this failure."
+    )
+
+
+class Episode(Record):
+    """One attempt at a task that ended with a score."""
+
+    kind: Literal["episode"] = "episode"
+    task_id: Annotated[RequiredName, Field(description="The task.")]
+    score: Annotated[Unit, Field(description="0 to 1.")]
+    steps: Annotated[Count, Field(description="How many it took.")] = 0
+    trajectory_summary: Annotated[Text, Field(description="What was done, in short.")] = ""
+    mistakes: Annotated[Texts, Field(description="What went wrong.")] = []
+    successes: Annotated[Texts, Field(description="What went well.")] = []
+    mistake_cards: Annotated[list[MistakeCard], Field(max_length=limits.ITEMS_MAX, description="Mistakes in detail.")] = []
+
+    @property
+    def turned_out_well(self) -> bool:
+        return self.score >= SOLVED_FROM
+
+
+class Issue(Model):
+    """What was wrong, as the fix-history documents describe an issue; keys of your own are kept."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Any]
+
+    model: Annotated[Name, Field(description="The model whose output is wrong.")] = ""
+    issue_type: Annotated[
+        RequiredName, open_set(KNOWN_ISSUE_TYPES), Field(description="What sort of issue. Any name; these are common.")
+    ] = "CUSTOM"
+    description: Annotated[Text, Field(description="What is wrong, in words.")] = ""
+    error_output: Annotated[Text | None, Field(description="What was printed.")] = None
+    test_prompt: Annotated[Text | None, Field(description="What the model was asked.")] = None
+    expected_pattern: Annotated[Text | None, Field(description="What was to come back.")] = None
+    actual_response: Annotated[Text | None, Field(description="What came back.")] = None
+    timestamp: Annotated[Text | None, Field(description="When it was noticed, as its reporter wrote it.")] = None
+    test_environment: Annotated[JsonObject | None, Field(description="The machine that it was noticed on.")] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_absent(cls, data: object) -> object:
+        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+    @model_validator(mode="after")
+    def _check_extra(self) -> Self:
+        check_keys(self.__pydantic_extra__)
+        return self
+
+
+class Fix(Record):
+    """One attempt to fix an issue. Applied is `fix_success`; a success is applied and verified. `other` is what else the
+    fixer's reply, or the row of an older database, had to say."""
+
+    kind: Literal["fix"] = "fix"
+    issue: Annotated[Issue, Field(description="What is wrong, and where.")]
+    analysis: Annotated[Text, Field(description="What was found to be the cause.")] = ""
+    fix_commands: Annotated[Texts, Field(description="What was done. Kept as text and never run.")] = []
+    fix_success: Annotated[Flag, Field(description="Whether the fix was applied.")]
+    verification_success: Annotated[Flag, Field(description="Whether it was verified to work.")]
+    execution_time_seconds: Annotated[Seconds | None, Field(description="How long it took.")] = None
+    system_info: JsonObject = Field(default_factory=dict, description="Whatever may matter of the machine.")
+    notes: Annotated[Text | None, Field(description="Anything else, in words.")] = None
+    fixer_type: Annotated[RequiredName, open_set(KNOWN_FIXER_TYPES), Field(description="Who tried.")] = "claude"
+    fix_type: Annotated[Name | None, Field(description="What sort of fix, as the fixer calls it.")] = None
+    confidence: Annotated[Unit | None, Field(description="How sure the fixer was.")] = None
+    verification_steps: Annotated[Texts | None, Field(description="How it was to be verified.")] = None
+    expected_outcome: Annotated[Text | None, Field(description="What the fixer expected.")] = None
+    other: Annotated[JsonObject | None, Field(description="What else the fixer's reply, or an older row, had to say.")] = None
+
+    @property
+    def number(self) -> int | None:
+        """Its number in the tables of fix history, from a memory that has just kept it; else None."""
+        return self.__dict__.get("number_in_history")  # no field: it is of one file alone
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it was applied and verified."""
+        return self.fix_success and self.verification_success
+
+    @property
+    def turned_out_well(self) -> bool:
+        return self.succeeded
+
+
+class Decision(Record):
+    """Something the memory, or whoever keeps it, decided about what it knows. Logged like everything else and undone by
+    archiving it. It is in effect while it is verified or published, so one that came in from a file is not; a `rule` that
+    is still a hypothesis is a candidate.
+
+    rule           `text` was written down as a rule, from the records in `evidence`
+    merge          the lesson `target` is the same as `replacement`
+    promote        the lesson `target`, learned in these `tasks`, holds for the whole project
+    retire         the lesson `target` was not seen for long
+    contradiction  the two records in `evidence` report the same situation with opposite outcomes
+    rollback       nothing that the source `target` (an author) recorded counts
+    cleanup        fixes that were old and of little value left the history; what they taught stays
+    compress       details of old fixes were packed away; they are found by their summaries
+    """
+
+    kind: Literal["decision"] = "decision"
+    action: Annotated[Action, Field(description="What was decided.")]
+    task_id: Annotated[RequiredName | None, Field(description="The task that it concerns; none: the whole project.")] = None
+    target: Annotated[Name, Field(description="The lesson, or source, that it is about.")] = ""
+    replacement: Annotated[Name, Field(description="The lesson that takes its place.")] = ""
+    text: Annotated[Text, Field(description="A rule that was written down.")] = ""
+    tasks: Annotated[Names, Field(description="Tasks that a lesson was learned in.")] = []
+    evidence: Annotated[
+        list[RecordId], Field(max_length=limits.ITEMS_MAX, description="Ids of the records that it rests on.")
+    ] = []
+    reason: Annotated[Text, Field(description="Why, in words.")] = ""
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether it counts: somebody vouches for it, and it was not undone."""
+        return self.metadata.validation.status in VOUCHED_STATUSES
+
+
+class Adopted(Record):
+    """What another store had added up, without the records it was added up from. `origin` names the sort of store, and with it
+    what `data` looks like (`learn.adopted` reads it). One source's word: it suggests, until records bear it out or somebody
+    verifies it."""
+
+    kind: Literal["adopted"] = "adopted"
+    origin: Annotated[RequiredName, Field(description="The sort of store it came from.")]
+    data: Annotated[JsonObject, Field(description="What that store had added up.")]
+
+
+LessonText = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX)]
+
+
+class Cleaned(Record):
+    """A fix that left the history: who tried what and when, in short, and what it taught, which counts as before. `packed` is
+    the fix itself (`store.packing`), from which `undo` brings it back; once the memory was compacted it is gone."""
+
+    kind: Literal["cleaned"] = "cleaned"
+    decision: RecordId
+    model: Name = ""
+    issue_type: RequiredName
+    pattern: LessonText
+    signature: LessonText
+    strategy: LessonText
+    fix_commands: Texts = []
+    analysis: Text = ""
+    level: Annotated[int, Field(strict=True, ge=0, le=2)]
+    lessons: Annotated[
+        list[tuple[LessonText, LessonText, LessonText, Count, Count]], Field(max_length=2 * limits.LESSONS_PER_RECORD_MAX)
+    ]
+    packed: str | None = None
+
+
+class SolutionPattern(Model):
+    """The metadata schema's deprecated aggregate. Read so that old data can be adopted; never written by us."""
+
+    diagnosis_id: Annotated[Text, Field(description="What was diagnosed.")]
+    strategy: Annotated[Text, Field(description="What was done.")]
+    success_rate: Annotated[Unit, Field(description="The share that worked.")]
+    usage_count: Annotated[Count, Field(description="How often it was used.")]
+    metadata: Metadata = Field(default_factory=Metadata, description="The envelope.")
+
+    def to_agentdb(self) -> dict[str, Any]:
+        """The metadata schema's own JSON: times in whole milliseconds."""
+        return self.model_dump(mode="json", exclude={"metadata"}) | {"metadata": self.metadata.to_agentdb()}
+
+
+AgentDBMetadata = Metadata
+AtomicFact = Fact
+ReasoningTrajectory = Trajectory
+
+AnyRecord = Experience | Fact | Trajectory | Episode | Fix | Decision | Adopted | Cleaned
+MODEL_OF_KIND: Final[Mapping[str, type[AnyRecord]]] = {
+    "experience": Experience,
+    "fact": Fact,
+    "trajectory": Trajectory,
+    "episode": Episode,
+    "fix": Fix,
+    "decision": Decision,
+    "adopted": Adopted,
+    "cleaned": Cleaned,
+}
+
+
+# --- what happens to a record later -----------------------------------------------------------------------------
+
+
+class Event(Model):
+    """Something that happened to a record after it was created. Its creation is the record itself."""
+
+    id: RecordId = Field(default_factory=new_id)
+    record_id: RecordId
+    kind: EventKind
+    at: Time = Field(default_factory=now)
+    by: RequiredName
+    status: Status | None = None
+    verified_by: Verifier | None = None
+    verification_id: Name | None = None
+    replaced_by: RecordId | None = None
+    reason: Text | None = None
+    helped: Flag | None = None
+    undoes: RecordId | None = None
+
+    @property
+    def at_us(self) -> int:
+        return to_us(self.at)
+
+
+# --- in and out -------------------------------------------------------------------------------------------------
+
+
+def parse_record(json_text: str | bytes) -> AnyRecord:
+    """A record from one JSON object that names its kind."""
+    try:
+        data = from_json(json_text, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidInputError.one("record", json_text, f"one JSON object ({error})") from None
+    kind = data.get("kind", ABSENT) if isinstance(data, dict) else data
+    allowed = [name for name in MODEL_OF_KIND if name != "cleaned"]  # what is left of a fix is nothing to hand on
+    if not isinstance(kind, str) or kind not in allowed:
+        raise InvalidInputError.one("kind", kind, f"an object whose kind is one of {', '.join(allowed)}")
+    return MODEL_OF_KIND[kind].model_validate(data)
+
+
+def is_record(data: object) -> bool:
+    """Whether JSON is meant to be a record: it names a kind, which memories of a data set and of older stores do not."""
+    return isinstance(data, dict) and "kind" in data
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """A JSON Schema for a kind of record, or for `metadata`, `mistake_card`, `solution_pattern` and `event`."""
+    models: dict[str, type[Model]] = {
+        **MODEL_OF_KIND,
+        "metadata": Metadata,
+        "mistake_card": MistakeCard,
+        "solution_pattern": SolutionPattern,
+        "event": Event,
+    }
+    if not isinstance(kind, str) or kind not in models:
+        raise InvalidInputError.one("kind", kind, ", ".join(models))
+    schema = models[kind].model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return schema

@@ -1,0 +1,1 @@
+"""Which records answer a question, and how well. Pure functions."""

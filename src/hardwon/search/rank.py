@@ -1,0 +1,282 @@
+"""Which of the candidates answer a question best, and why.
+
+A score is the sum of named parts, so that whoever wonders can look. The text's match counts most; what else is known of a
+record moves it by a little: whether it is the very failure that is asked about, how it turned out, who stands behind it, how
+old it is, whether it helped those who were shown it before.
+
+Measured on replayed SQL episodes, by the share of the first five hits that are about the right database: vectors at 0.8 add
+0.03 to 0.04 to text alone (at 0.2 half of that; vectors alone lose 0.06), an outcome at 0.05 hardly costs anything and at 0.3
+costs 0.03. Trust, age and usefulness are ties there: they decide between equals.
+
+How well a text answers a question by its words, as SQLite's full-text search has it (Okapi BM25).
+
+SQLite computes this itself. PostgreSQL's own ranking knows nothing of how rare a word is, so its candidates are scored here,
+from how often each has a word, how many texts have it, and how long texts are. Then both engines order the same texts the same.
+
+What recall hands back.
+
+A record of any kind in a few words, wherever people read it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from hardwon import limits
+from hardwon.records.kinds import (
+    VOUCHED_STATUSES,
+    Adopted,
+    AnyRecord,
+    Cleaned,
+    Decision,
+    Episode,
+    Experience,
+    Fix,
+    StaleFile,
+    Trajectory,
+)
+from hardwon.text.clean import clean_line
+
+# ---- rank ------------------------------------------------------------
+
+TEXT: Final = 1.0
+EXACT: Final = 0.5
+NEIGHBOUR: Final = 0.3
+VECTOR: Final = 0.8
+OUTCOME: Final = 0.05
+TRUST: Final[Mapping[str, float]] = {"published": 0.15, "verified": 0.1, "hypothesis": 0.0, "archived": -0.2}
+AGE: Final = 0.1
+USEFUL: Final = 0.2
+REPEATS: Final = -0.3
+STALE: Final = -0.2
+
+TOP: Final = 5
+RELEVANT_FROM: Final = 0.2  # of the best score: who is less relevant displaces nobody; stuffed with the query's words, a
+# planted record scores several times what an honest one does
+
+
+class Candidate(NamedTuple):
+    """A record that may answer, with what the store knows of it. `good`: whether it turned out well, None where that is no
+    question; `said`: its terms, for telling two that say the same; `neighbour`: the text score of the best hit of the same
+    session; `vector`: the cosine to the question, where there is an embedder."""
+
+    id: str
+    at_us: int
+    author: str
+    status: str
+    good: bool | None
+    said: str
+    text: float
+    exact: bool = False
+    neighbour: float = 0.0
+    vector: float = 0.0
+    helped: int = 0
+    hindered: int = 0
+
+    @property
+    def vouched(self) -> bool:
+        return self.status in VOUCHED_STATUSES
+
+
+class Ranked(NamedTuple):
+    """A candidate with its score, the sum of the parts in `why`."""
+
+    candidate: Candidate
+    why: dict[str, float]
+    score: float
+
+    @classmethod
+    def of(cls, candidate: Candidate, why: dict[str, float]) -> Ranked:
+        return cls(candidate, why, math.fsum(why.values()))
+
+    def moved(self, part: str, by: float) -> Ranked:
+        return Ranked.of(self.candidate, {**self.why, part: by})
+
+
+def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bool) -> list[Ranked]:
+    """The best `k`, the score of each explained. Of a source that nobody vouches for at most one is among the first five
+    as long as five others have something relevant to say."""
+    given = list(candidates)
+    best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
+    ranked = _sorted(Ranked.of(each, _parts(each, best_text, today, about_error)) for each in given)
+    if len({each.said for each in given}) < len(given):
+        ranked = _sorted(_without_repeats(ranked))
+    return _taking_turns(ranked)[:k]
+
+
+def lowered(ranked: Sequence[Ranked], stale: Collection[str]) -> list[Ranked]:
+    """The same hits, those whose files changed a little lower. Who has to wait behind the first five is decided anew: or else
+    a place that becomes free would go to a source that has one already."""
+    if not stale:
+        return list(ranked)
+    moved = [each.moved("stale", STALE) if each.candidate.id in stale else each for each in ranked]
+    moved = _sorted(Ranked.of(each.candidate, {part: by for part, by in each.why.items() if part != _WAITS}) for each in moved)
+    return _taking_turns(moved)
+
+
+def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
+    return sorted(ranked, key=lambda each: (-each.score, -each.candidate.at_us, each.candidate.id))
+
+
+def _parts(candidate: Candidate, best_text: float, today: int, about_error: bool) -> dict[str, float]:
+    age_days = max(0, today - candidate.at_us // limits.DAY_US)
+    why = {"text": TEXT * candidate.text / best_text, "age": AGE * 0.5 ** (age_days / limits.HALF_LIFE_DAYS)}
+    if candidate.exact:
+        why["exact"] = EXACT
+    if candidate.neighbour:
+        why["neighbour"] = NEIGHBOUR * candidate.neighbour / best_text
+    if candidate.vector > 0:
+        why["vector"] = VECTOR * candidate.vector
+    if candidate.good or (candidate.good is False and about_error):
+        why["outcome"] = OUTCOME
+    if TRUST[candidate.status]:
+        why["trust"] = TRUST[candidate.status]
+    if candidate.helped or candidate.hindered:
+        credited = candidate.helped + candidate.hindered
+        why["useful"] = USEFUL * (candidate.helped - candidate.hindered) / (credited + 2)
+    return why
+
+
+def _without_repeats(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """What was said by a better hit is worth less when it is said again."""
+    seen: set[str] = set()
+    kept = []
+    for each in ranked:
+        kept.append(each.moved("repeats", REPEATS) if each.candidate.said in seen else each)
+        seen.add(each.candidate.said)
+    return kept
+
+
+def _taking_turns(ranked: list[Ranked]) -> list[Ranked]:
+    """Where there is more than one source: alone, none keeps others waiting."""
+    sources = {None if each.candidate.vouched else each.candidate.author for each in ranked}
+    return _sorted(_capped(ranked)) if len(sources) > 1 else ranked
+
+
+def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """The first five, sources that nobody vouches for taking turns: each has its best before any has its second. Those that
+    have to wait stand behind the first five."""
+    floor = RELEVANT_FROM * ranked[0].score
+    turn_of: dict[str, int] = {}
+    waiting: list[tuple[int, int, Ranked]] = []
+    for place, each in enumerate(ranked):
+        turn = 0
+        if not each.candidate.vouched:
+            turn = turn_of.get(each.candidate.author, 0)
+            turn_of[each.candidate.author] = turn + 1
+        if each.score < floor:
+            turn = len(ranked)
+        waiting.append((turn, place, each))
+    waiting.sort(key=lambda wait: wait[:2])
+    top = sorted((place, each) for _, place, each in waiting[:TOP])
+    behind = sorted((place, each) for _, place, each in waiting[TOP:])
+    last = min(each.score for _, each in top)
+    return [
+        *(each for _, each in top),
+        *(
+            each.moved(_WAITS, last - each.score - (number + 1) * _STEP) if each.score >= last else each
+            for number, (_, each) in enumerate(behind)
+        ),
+    ]
+
+
+_WAITS: Final = "influence"
+_STEP: Final = 1e-6  # keeps the order of those that have to wait
+
+# ---- bm25 ------------------------------------------------------------
+
+K1: Final = 1.2
+"""How soon a word that is repeated stops counting more."""
+
+B: Final = 0.75
+"""How far a text is made to answer for its length."""
+
+_WORTH_MIN: Final = 1e-6  # a word that more than half of all texts have still tells two texts apart that have nothing else
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Of the texts that are searched: how many there are, how many words they have together, and in how many of them each of
+    the words that are asked for occurs. A word that nobody has counted yet is new, and so rare."""
+
+    texts: int
+    words: int
+    having: Mapping[str, int]
+
+    @property
+    def usual_length(self) -> float:
+        return self.words / self.texts if self.texts and self.words else 1.0
+
+    def worth(self, term: str) -> float:
+        """What it is worth to have this word: the rarer, the more."""
+        having = max(1, self.having.get(term, 0))
+        return max(math.log((max(self.texts, having) - having + 0.5) / (having + 0.5)), _WORTH_MIN)
+
+
+def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies) -> list[float]:
+    """Of each text, given as its terms with spaces between."""
+    worth = {term: frequencies.worth(term) for term in dict.fromkeys(terms)}
+    usual = frequencies.usual_length
+    found = []
+    for text in texts:
+        words = text.split()
+        slowness = K1 * (1 - B + B * len(words) / usual)
+        times = dict.fromkeys(worth, 0)
+        for word in words:
+            if word in times:
+                times[word] += 1
+        found.append(sum(worth[term] * count * (K1 + 1) / (count + slowness) for term, count in times.items()))
+    return found
+
+
+# ---- hit ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A record that answers a query. `score` is the sum of the named parts in `why`; higher is better. `stale`: a file that it
+    is about is no longer what it was; `changed` tells which, and also of files that only got another name. `str(hit)` is one
+    line, of whatever kind the record is: the score, how it turned out (else its kind), and what it is about."""
+
+    record: AnyRecord
+    score: float
+    why: dict[str, float] = field(default_factory=dict)
+    stale: bool = False
+    changed: tuple[StaleFile, ...] = ()
+
+    def __str__(self) -> str:
+        stale = ", stale" if self.stale else ""
+        line = f"{self.score:.2f} {outcome_of(self.record) or self.record.kind}{stale}: {headline(self.record)}"
+        return clean_line(line, limits.CONTEXT_LINE_CHARS_MAX)
+
+
+# ---- headline ------------------------------------------------------------
+
+
+def headline(record: AnyRecord) -> str:
+    """What a record is about, as it says itself."""
+    match record:
+        case Trajectory():
+            return f"{record.task} (reward {record.final_reward:g})"
+        case Episode():
+            return f"{record.task_id} (score {record.score:g}) {record.trajectory_summary}"
+        case Fix():
+            return f"{record.issue.model} {record.issue.issue_type}: {record.issue.description}"
+        case Decision():
+            return f"{record.action} {record.target}"
+        case Adopted():
+            return f"what {record.origin} had added up"
+        case Cleaned():
+            return f"{record.model} {record.issue_type} (left the history)"
+        case _:
+            return record.content
+
+
+def outcome_of(record: AnyRecord) -> str:
+    """How it turned out; empty where that is no question."""
+    if isinstance(record, Experience):
+        return record.outcome
+    return {True: "success", False: "failure", None: ""}[record.turned_out_well]

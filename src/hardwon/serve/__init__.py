@@ -1,1 +1,0 @@
-"""How people and programs outside Python reach a memory."""

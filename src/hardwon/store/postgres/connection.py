@@ -1,0 +1,649 @@
+"""The way to a PostgreSQL server: its address, connections, transactions in the name of a role, and what if it is gone.
+
+A transaction begins in one round trip. Where the connection turns out dead at that moment, another one is made, for a bounded
+time. Where it is lost later, the error says what is certain: `UnreachableError` (a read), `InterruptedWriteError` (a write of
+which nothing was kept). A write whose COMMIT got no answer is looked for: the server remembers how the transaction with our
+number ended.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from types import TracebackType
+from typing import Any, Final
+from urllib.parse import quote
+
+from hardwon import limits
+from hardwon.errors import (
+    BusyError,
+    DamagedError,
+    ForbiddenError,
+    FullError,
+    HardwonError,
+    InterruptedWriteError,
+    InvalidInputError,
+    MissingExtraError,
+    PlaceError,
+    StorageError,
+    UnknownOutcomeError,
+    UnreachableError,
+)
+from hardwon.outside.locations import is_url, without_password
+from hardwon.store.pool import Pool, forked_midway
+from hardwon.store.types import Session, Values
+
+try:
+    import psycopg
+    from psycopg.adapt import Loader
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.pq import TransactionStatus
+except ImportError as missing:
+    raise MissingExtraError(
+        f"a memory in PostgreSQL needs psycopg, which cannot be imported ({missing}): pip install 'hardwon[postgres]'"
+    ) from missing
+
+
+class CutOffError(UnreachableError):
+    """The connection was lost in the middle of a reading: done again, it may succeed at once."""
+
+
+Witness = tuple[str, Values]
+"""A select that finds a row exactly where a write was kept, and its values."""
+
+_ALLOWED: Final = "postgresql://user@host:port/database?parameters as libpq has them; %40 for an @ in a password, %2F for a /"
+_SECRET: Final = frozenset({"password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"})
+_PORTS: Final = re.compile(r"[0-9,]*")
+
+# A server says why it lets nobody in as text only: a failed connection has no code. What is not among these may pass.
+_REFUSED: Final = re.compile(
+    r"authentication failed|no password supplied|no pg_hba\.conf entry|role \".*\" does not exist|permission denied"
+    r"|is not permitted to log in|certificate|private key|does not support SSL|SCRAM|invalid \w+ value|definition of service"
+    r"|service file",
+    re.IGNORECASE,
+)
+_NO_DATABASE: Final = re.compile(r"database \".*\" does not exist", re.IGNORECASE)
+
+_GONE: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
+_BUSY: Final = frozenset({"55P03", "40P01", "40001"})
+_NO_ROOM: Final = frozenset({"53000", "53100", "53200"})
+_NO_MEMORY_THERE: Final = frozenset({"3D000", "3F000", "42P01"})
+_DAMAGED: Final = frozenset({"XX001", "XX002"})
+_READ_ONLY: Final = frozenset({"25006", "0A000"})
+_NO_ROLE: Final = "22023"
+
+_PARAMETER: Final = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\?(\d*)""")
+
+
+@lru_cache(maxsize=1024)
+def in_postgres(sql: str) -> str:
+    """A statement with ?1, ?2 … as PostgreSQL wants it: with $1, $2 … A bare ? follows the highest number before it."""
+    highest = 0
+
+    def numbered(found: re.Match[str]) -> str:
+        nonlocal highest
+        if found[1] is None:
+            return found[0]
+        number = int(found[1] or highest + 1)
+        highest = max(highest, number)
+        return f"${number}"
+
+    return _PARAMETER.sub(numbered, sql)
+
+
+def quoted(name: str) -> str:
+    """A name (of a role, a table …) as a statement takes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+# --- the address ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the server is. `location` is for people and has no password."""
+
+    url: str = field(repr=False)
+    location: str
+    defaults: dict[str, Any]
+    secrets: tuple[str, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, url: str) -> Address:
+        """Raises InvalidInputError, in which no password is to be seen either."""
+        shown = without_password(url) if is_url(url) else "…"
+        if not is_url(url) or "\0" in url:
+            raise InvalidInputError.one("location", shown, _ALLOWED)
+        try:
+            said = conninfo_to_dict(url)
+        except psycopg.Error:
+            raise InvalidInputError.one("location", shown, _ALLOWED) from None
+        # An @ or / that was not encoded cuts a password in two, and its rest would be shown as a host or a port.
+        if "@" in str(said.get("host") or "") or not _PORTS.fullmatch(str(said.get("port") or "")):
+            raise InvalidInputError.one("location", shown, _ALLOWED)
+        values = {name: str(value) for name, value in said.items() if value is not None}
+        secrets = {values[name] for name in _SECRET if values.get(name)}
+        return cls(
+            url,
+            shown,
+            _defaults(values),
+            tuple(sorted(secrets | {quote(secret, safe="") for secret in secrets}, key=len, reverse=True)),
+        )
+
+    def masked(self, text: str) -> str:
+        """A text of the driver, without what nobody may read."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return " ".join(text.split())
+
+    def cause(self, error: Exception) -> Exception | None:
+        """The driver's error, to be shown below ours, unless it tells a secret."""
+        return None if any(secret in str(error) for secret in self.secrets) else error
+
+
+def _defaults(values: dict[str, str]) -> dict[str, Any]:
+    """What we say where neither the URL nor, as far as we see, the environment or a service does."""
+    ours: dict[str, Any] = {"fallback_application_name": "hardwon", "client_encoding": "UTF8"}
+    if "service" not in values and "PGSERVICE" not in os.environ:
+        if "PGCONNECT_TIMEOUT" not in os.environ:
+            ours["connect_timeout"] = limits.POSTGRES_CONNECT_S
+        ours |= {
+            "keepalives_idle": limits.POSTGRES_SILENCE_S,
+            "keepalives_interval": limits.POSTGRES_SILENCE_S // 3,
+            "keepalives_count": 3,
+            "tcp_user_timeout": limits.POSTGRES_SILENCE_S * 1000,
+        }
+    return {name: value for name, value in ours.items() if name not in values}
+
+
+# --- one connection ---------------------------------------------------------------------------------------------
+
+
+class _NumberLoader(Loader):
+    """Sums of bigint are numeric in PostgreSQL, and whole numbers everywhere else."""
+
+    def load(self, data: Any) -> int | float:
+        text = bytes(data)
+        try:
+            return int(text)
+        except ValueError:
+            return float(text)
+
+
+class PostgresSession(Session):
+    """One connection, inside of a transaction of `Link`."""
+
+    _process = 0  # of a session that an interrupt kept from being made whole
+
+    def __init__(self, connection: psycopg.Connection[Any], address: Address) -> None:
+        self._opened = connection
+        self._address = address
+        self._process = os.getpid()
+        self._is_writing = False
+        self._is_spoilt = False  # by a pipeline that failed: the driver believes what never came to its turn to be prepared
+        self._streams = 0
+        self._forget_transaction()
+
+    def _forget_transaction(self) -> None:
+        self.transaction = ""
+        """The number of this transaction on the server, where it writes."""
+        self.undos: list[Callable[[], object]] = []
+        self.finish: Callable[[], object] | None = None
+        """Called before the transaction is kept."""
+        self.witness: Witness | None = None
+        """Asked whether the transaction was kept, where the connection is lost in that moment."""
+
+    @property
+    def _connection(self) -> psycopg.Connection[Any]:
+        if os.getpid() != self._process:
+            raise forked_midway()
+        return self._opened
+
+    @property
+    def backend(self) -> int:
+        """The process of the server that this connection talks to."""
+        return self._connection.info.backend_pid
+
+    # --- statements ---
+
+    def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        return self._execute(sql, values).fetchall()
+
+    def first(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
+        found: tuple[Any, ...] | None = self._execute(sql, values).fetchone()
+        return found
+
+    def run(self, sql: str, values: Values = ()) -> int:
+        return max(0, self._execute(sql, values).rowcount)
+
+    def run_many(self, sql: str, rows: Iterable[Values]) -> None:
+        with self.together(), self._connection.cursor() as cursor:
+            cursor.executemany(in_postgres(sql), rows)
+
+    def stream(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a large select, some at a time; other statements may run in between. For a snapshot, or a write."""
+        self._streams += 1
+        name = f"stream_{self._streams}"
+        self._execute(f"DECLARE {name} NO SCROLL CURSOR FOR {sql}", values)
+        while rows := self.select(f"FETCH {limits.POSTGRES_STREAM_ROWS} FROM {name}"):
+            yield from rows
+        self._execute(f"CLOSE {name}")  # one that is left halfway ends with the transaction
+
+    each = stream  # as shared statements call it
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is run in the block is sent without waiting for each answer, and answered when the block ends."""
+        ended_well = False
+        try:
+            with self._connection.pipeline():
+                yield
+            ended_well = True
+        except psycopg.Error as error:
+            cause = _cause_of(error)
+            raise self._failed(cause) from self._address.cause(cause)
+        finally:
+            if not ended_well:
+                self._is_spoilt = True
+
+    def become(self, role: str | None) -> None:
+        """Goes on in the name of another role until the end of the transaction; None: in that of the user of the URL."""
+        self._execute(_as_role(role))
+
+    def _execute(self, sql: str, values: Values = ()) -> psycopg.Cursor[Any]:
+        try:
+            return self._connection.execute(in_postgres(sql), values or None)
+        except psycopg.Error as error:
+            raise self._failed(error) from self._address.cause(error)
+
+    # --- transactions ---
+
+    def begin(self, opening: str, *, is_writing: bool) -> None:
+        """Runs the statements of `opening` in one round trip. The last one of a write tells the transaction's number."""
+        self._forget_transaction()
+        self._is_writing = False
+        try:
+            cursor = self._connection.execute(opening, prepare=False)
+            if is_writing:
+                while cursor.nextset():
+                    pass
+                ((self.transaction,),) = cursor.fetchall()
+        except psycopg.Error as error:
+            if (
+                is_writing and error.sqlstate in _READ_ONLY
+            ):  # a server that follows another one: the one to write to is elsewhere, or to come
+                self.close()
+                raise UnreachableError(self._said(error, "only reads, as a server in recovery or a standby does")) from None
+            if error.sqlstate == _NO_ROLE:
+                raise self._forbidden(error) from self._address.cause(error)
+            raise self._failed(error) from self._address.cause(error)
+        self._is_writing = is_writing
+
+    def commit(self) -> None:
+        """Raises InterruptedWriteError where no answer came; then nothing is certain yet."""
+        try:
+            answer = self._connection.execute("COMMIT", prepare=False).statusmessage
+        except psycopg.Error as error:
+            raise self._failed(error) from self._address.cause(error)
+        if answer != "COMMIT":  # an error in between was passed over
+            raise StorageError(
+                f"nothing was kept of a write to {self._address.location}: one of its statements had failed before; do it again"
+            )
+
+    def outcome(self, transaction: str) -> str:
+        """How another transaction of this server ended: "committed", "aborted", "in progress"; "" where that is unknown."""
+        if self._execute("SELECT pg_is_in_recovery()").fetchall() == [(True,)]:
+            return ""  # a standby may not know yet
+        try:
+            sql = "SELECT pg_xact_status(CAST($1 AS xid8))"
+            return str(self._connection.execute(sql, [transaction]).fetchall()[0][0] or "")
+        except psycopg.errors.InvalidParameterValue:
+            return "aborted"  # a number that this server has not come to: it took over before ours had reached it
+        except psycopg.Error as error:
+            raise self._failed(error) from self._address.cause(error)
+
+    def may_be_kept(self) -> bool:
+        """Where an interrupt came in the moment of COMMIT."""
+        status = self._connection.info.transaction_status
+        if status == TransactionStatus.IDLE and self.transaction:
+            with suppress(HardwonError):
+                return self.outcome(self.transaction) != "aborted"
+        return status not in (TransactionStatus.INTRANS, TransactionStatus.INERROR)
+
+    def is_sound(self) -> bool:
+        """Whether the connection can be lent again; what it was in the middle of is taken back."""
+        if os.getpid() != self._process:
+            return False
+        self._is_writing = False
+        self._forget_transaction()
+        if self._is_spoilt:
+            return False
+        status = self._connection.info.transaction_status
+        if status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+            try:
+                self._connection.execute("ROLLBACK", prepare=False)
+            except psycopg.Error:
+                return False
+            return True
+        return status == TransactionStatus.IDLE
+
+    def close(self) -> None:
+        if os.getpid() != self._process:
+            return  # after a fork the connection is still the parent's, and goodbye would be said in its name
+        if self._connection.info.transaction_status == TransactionStatus.ACTIVE:
+            with suppress(psycopg.Error):  # the server would only notice when the statement is through, and keep its locks
+                self._connection.cancel_safe(timeout=limits.POSTGRES_CANCEL_S)
+        self._connection.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    # --- errors ---
+
+    def _failed(self, error: psycopg.Error) -> HardwonError:
+        if self._connection.closed or _is_loss(error):
+            self.close()
+            if self._is_writing:
+                return InterruptedWriteError(
+                    self._said(error, "was lost during a write, of which nothing was kept: do it again")
+                )
+            return CutOffError(self._said(error, "was lost: try again"))
+        return self._refusal(error)
+
+    def _refusal(self, error: psycopg.Error) -> HardwonError:
+        code = error.sqlstate
+        if code in _BUSY:
+            return BusyError(self._said(error, "was locked by another writer for too long; nothing was changed, try again"))
+        if code == "42501":
+            return self._forbidden(error)
+        if code in _NO_ROOM:
+            text = "has no room: nothing was changed and everything acknowledged before is kept; free some space and try again"
+            return FullError(self._said(error, text))
+        if code == "57014":
+            bound = f"{limits.POSTGRES_STATEMENT_S} seconds (limits.POSTGRES_STATEMENT_S)"
+            return StorageError(self._said(error, f"ended a statement: it took more than {bound}, or somebody cancelled it"))
+        if code in _NO_MEMORY_THERE:
+            return PlaceError(self._said(error, "has no memory in it: `hardwon postgres init` makes one"))
+        if code in _DAMAGED:
+            return DamagedError(self._said(error, "is damaged: restore a backup"))
+        return StorageError(self._said(error, "refused an operation: run doctor"))
+
+    def _forbidden(self, error: psycopg.Error) -> ForbiddenError:
+        user = self._connection.info.user
+        return ForbiddenError(
+            self._said(error, f"does not let the database user {user} do that: `hardwon postgres grant` gives access")
+        )
+
+    def _said(self, error: psycopg.Error, what: str) -> str:
+        said = self._address.masked(error.diag.message_primary or str(error))
+        return f"the database at {self._address.location} {what} ({said})"
+
+
+def _cause_of(error: psycopg.Error) -> psycopg.Error:
+    """Where a pipeline fails, what the driver says of its end hides what the server said before."""
+    cause = error
+    while not cause.sqlstate and isinstance(cause.__context__, psycopg.Error):
+        cause = cause.__context__
+    return cause
+
+
+def _is_loss(error: psycopg.Error) -> bool:
+    """Whether a connection has come to its end. What has no code the server did not say: it is the driver that cannot go on."""
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError)
+    return error.sqlstate in _GONE or error.sqlstate.startswith("08")
+
+
+def _as_role(role: str | None) -> str:
+    return f"SET LOCAL ROLE {'NONE' if role is None else quoted(role)}"
+
+
+def _in_transaction(settings: Mapping[str, object]) -> str:
+    return "; ".join(f"SET LOCAL {name} TO {value}" for name, value in settings.items())
+
+
+class _Connection(psycopg.Connection[Any]):
+    def __del__(self, *_: object) -> None:
+        """Says nothing: what an interrupt left behind is closed by its session, in whatever order the two are cleared away."""
+
+
+def _connect(address: Address) -> PostgresSession:
+    try:
+        connection = _Connection.connect(address.url, autocommit=True, cursor_factory=psycopg.RawCursor, **address.defaults)
+    except psycopg.Error as error:
+        raise _refusal(error, address) from None  # its text is in ours, without secrets
+    session = PostgresSession(connection, address)
+    connection.adapters.register_loader("numeric", _NumberLoader)
+    return session
+
+
+def _refusal(error: psycopg.Error, address: Address) -> StorageError:
+    said = address.masked(str(error))
+    if _NO_DATABASE.search(said):
+        return PlaceError(f"there is no database at {address.location} ({said}): create it, then run `hardwon postgres init`")
+    if _REFUSED.search(said) or not isinstance(error, psycopg.OperationalError):
+        return PlaceError(
+            f"the server of {address.location} lets nobody in this way ({said}): check user, password, the server's "
+            "pg_hba.conf, and sslmode and certificates where the URL names some"
+        )
+    return UnreachableError(f"the database at {address.location} cannot be reached ({said})")
+
+
+# --- the link ---------------------------------------------------------------------------------------------------
+
+
+class _Patience:
+    """Growing pauses, until the time is up."""
+
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
+        self._started = time.monotonic()
+        self._pause = limits.POSTGRES_PAUSE_S
+
+    @property
+    def waited_s(self) -> float:
+        return time.monotonic() - self._started
+
+    def wait(self) -> bool:
+        left = self._most_s - self.waited_s
+        if left <= 0:
+            return False
+        time.sleep(min(left, self._pause * random.uniform(0.5, 1.0)))  # not in step with the others who wait
+        self._pause = min(2 * self._pause, limits.POSTGRES_PAUSE_S_MAX)
+        return True
+
+
+class Link:
+    """Transactions on one PostgreSQL database, for all threads of a process. Nothing is connected before the first one."""
+
+    def __init__(self, url: str, busy_timeout_ms: int | None = None) -> None:
+        self._address = Address.of(url)
+        self._pool = Pool(
+            self.location,
+            partial(_connect, self._address),
+            is_sound=PostgresSession.is_sound,
+            close=PostgresSession.close,
+            connections_max=limits.POSTGRES_CONNECTIONS_MAX,
+        )
+        settings = {
+            "search_path": "hardwon, pg_catalog, pg_temp",  # named last, else temporary tables would be looked at first
+            "lock_timeout": max(1, limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms),  # 0: for ever
+            "statement_timeout": int(limits.POSTGRES_STATEMENT_S * 1000),
+            "idle_in_transaction_session_timeout": int(limits.POSTGRES_IDLE_S * 1000),
+            "jit": "off",
+        }
+        # Of each transaction, not of the connection: a pooler between us and the server gives that to others.
+        self.settings = _in_transaction(settings)
+        self._was_reached = False
+
+    @property
+    def location(self) -> str:
+        """The URL for people: without a password, wherever it was."""
+        return self._address.location
+
+    def reading(
+        self, role: str | None, settings: Mapping[str, object] | None = None
+    ) -> AbstractContextManager[PostgresSession]:
+        """Each statement sees what was kept when it began. `role` None: in the name of the user of the URL. `settings` hold
+        for this transaction alone."""
+        return _Transaction(self, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", role, settings)
+
+    def snapshot(self, role: str | None) -> AbstractContextManager[PostgresSession]:
+        """All statements see the same instant."""
+        return _Transaction(self, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", role)
+
+    def scratch(self, role: str | None) -> AbstractContextManager[PostgresSession]:
+        """As a snapshot, with temporary tables of its own, of which nothing is kept."""
+        return _Transaction(self, "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE", role)
+
+    def maintain(self, role: str, statement: str) -> None:
+        """Runs a statement that cannot be part of a transaction, such as VACUUM."""
+        session = self._begun(f"SET ROLE {quoted(role)}", is_writing=False)
+        try:
+            session.run(statement)
+        finally:
+            session.close()  # with its role
+
+    def writing(self, role: str | None, lock: int, alone: bool) -> AbstractContextManager[PostgresSession]:
+        """A write that is kept when the block ends without an error. Where `alone`, nobody else writes under the same lock
+        meanwhile; otherwise only those who want to be alone are kept out."""
+        return _Writing(self, role, lock, alone)
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def _begun(self, opening: str, *, is_writing: bool) -> PostgresSession:
+        patience = _Patience(limits.POSTGRES_RETRY_S if self._was_reached else limits.POSTGRES_FIRST_S)
+        while True:
+            session = None
+            try:
+                session = self._pool.borrow()
+                session.begin(opening, is_writing=is_writing)
+                self._was_reached = True
+                return session
+            except BaseException as error:
+                if session is not None:
+                    self._pool.give_back(session)
+                if not isinstance(error, UnreachableError):
+                    raise
+                self._pool.close_idle()
+                if not patience.wait():
+                    raise UnreachableError(
+                        f"{error}. It was tried for {patience.waited_s:.1f} seconds; nothing was changed. Check that the "
+                        "server runs and takes connections, and that host, port and network are right"
+                    ) from None
+
+    def _was_kept(self, role: str | None, transaction: str, witness: Witness | None) -> bool:
+        """Whether a transaction was kept whose COMMIT got no answer."""
+        patience = _Patience(limits.POSTGRES_RETRY_S)
+        outcome = ""
+        while True:
+            try:
+                with self.reading(role) as session:
+                    outcome = session.outcome(transaction)
+                if outcome in ("committed", "aborted"):
+                    break
+            except UnreachableError:
+                pass
+            if not patience.wait():
+                raise self._unknown("the server did not tell")
+        kept = outcome == "committed"
+        if witness is not None:
+            try:
+                with self.reading(role) as session:
+                    found = session.first(*witness) is not None
+            except UnreachableError:
+                raise self._unknown("the server went away again") from None
+            if found and not kept:
+                raise self._unknown("the server that answers now has another history")
+            kept = found  # a server that crashed gives numbers again of which nothing had reached its disk
+        return kept
+
+    def _unknown(self, why: str) -> UnknownOutcomeError:
+        return UnknownOutcomeError(
+            f"the connection to {self.location} was lost while a write was being kept, and nobody can tell whether it was "
+            f"({why}): look before you do it again"
+        )
+
+
+class _Transaction:
+    """A read. Given back by whoever gets there first: `__enter__` when it fails, `__exit__`, or `__del__`, because an interrupt
+    (KeyboardInterrupt) can come between any two steps."""
+
+    _is_writing = False
+    _session: PostgresSession | None = None  # also of one that an interrupt kept from being made whole
+
+    def __init__(self, link: Link, opening: str, role: str | None, settings: Mapping[str, object] | None = None) -> None:
+        self._link = link
+        self._role = role
+        steps = (opening, link.settings, _in_transaction(settings or {}), "" if role is None else _as_role(role))
+        self._opening = "; ".join(filter(None, steps))
+
+    def __enter__(self) -> PostgresSession:
+        self._session = self._link._begun(self._opening, is_writing=self._is_writing)
+        return self._session
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            self._link._pool.give_back(session)
+
+    def __del__(self) -> None:
+        self._leave()
+
+
+class _Writing(_Transaction):
+    _is_writing = True
+
+    def __init__(self, link: Link, role: str | None, lock: int, alone: bool) -> None:
+        super().__init__(link, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", role)
+        self._asked = False
+        # The number is taken last: a transaction that waits for its turn has none, and so keeps no old rows alive.
+        kind = "" if alone else "_shared"
+        self._opening += f"; SELECT pg_advisory_xact_lock{kind}({lock:d}); SELECT CAST(pg_current_xact_id() AS text)"
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        session = self._session
+        assert session is not None  # noqa: S101  # for type checkers: it was entered
+        undos = session.undos
+        try:
+            if error is None:
+                if session.finish:
+                    session.finish()
+                self._keep(session)
+                undos = []
+        except UnknownOutcomeError:
+            undos = []  # it may have been kept, and must not lose what it refers to
+            raise
+        except Exception:
+            raise
+        except BaseException:  # an interrupt
+            if self._asked and session.may_be_kept():
+                undos = []
+            raise
+        finally:
+            try:
+                for undo in undos:  # before others get their turn, where the connection lives
+                    with suppress(OSError):
+                        undo()
+            finally:
+                self._leave()
+
+    def _keep(self, session: PostgresSession) -> None:
+        transaction, witness = session.transaction, session.witness
+        self._asked = True
+        try:
+            session.commit()
+        except InterruptedWriteError:
+            self._leave()
+            if not self._link._was_kept(self._role, transaction, witness):
+                raise

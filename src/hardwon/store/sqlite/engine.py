@@ -1,0 +1,681 @@
+"""One write transaction on a SQLite file.
+
+A memory in one SQLite file that several processes share.
+
+WAL with synchronous FULL: a commit returns when the disk has it. Writers take their turn with BEGIN IMMEDIATE, which never
+fails half-way the way a read that turns into a write does. `secure_delete`, FTS5's `secure-delete` and an emptied log
+make erased text unreadable. Opening, creating, backing up and restoring files is in `sqlite_file.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import apsw
+
+from hardwon import limits
+from hardwon.errors import BusyError, NearlyFullWarning, StorageError
+from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
+from hardwon.outside import files
+from hardwon.outside.locations import DEFAULT_PROJECT
+from hardwon.records.kinds import Decision, Event
+from hardwon.search.terms import Filters
+from hardwon.store import knowledge as tallies
+from hardwon.store import phrases
+from hardwon.store.base import ROW, ROW_FIELDS, Kept, SqlWriter, taught_by
+from hardwon.store.fix_tables import FixTables
+from hardwon.store.phrases import ORDINARY, STORED
+from hardwon.store.pool import Pool
+from hardwon.store.query import SqlStore
+from hardwon.store.rows import event_of, is_packed
+from hardwon.store.sqlite import file as presence
+from hardwon.store.sqlite import search as vectors
+from hardwon.store.sqlite.file import (
+    back_up,
+    be_patient,
+    check_contents,
+    check_library,
+    clear_after,
+    connect,
+    create_if_missing,
+    inspect_before_opening,
+    is_sound,
+    log_of,
+    migrate,
+    storage_errors,
+)
+from hardwon.store.sqlite.migrations import SCHEMA_VERSION
+from hardwon.store.sqlite.session import MAKE_VOCABULARY, SQLITE, SqliteSession
+from hardwon.store.tree_index import TreeIndex
+from hardwon.store.types import Appended, Finding, Found, Progress, Row, Stored, TokenKeep, Writer
+
+# ---- sqlite writer ------------------------------------------------------------
+
+_RELAXED: Final = "the index has words of what was packed away"
+
+
+class SqliteWriter(SqlWriter):
+    """What only SQLite does so: full text, fix tables, the tree of files. Rows are added on the bare connection, because every
+    record passes there."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        super().__init__(SqliteSession(connection), SQLITE)
+        self._connection = connection
+        self._fix_tables = FixTables(connection)
+        self._relaxed = False
+
+    def may_govern(self, project: str) -> bool:  # noqa: ARG002  # whoever may write to the file may do everything
+        return True
+
+    def append(self, rows: Sequence[Row]) -> Appended:
+        result = Appended([], [], [], [])
+        first, something_forgotten = self._connection.execute(
+            # The number of a fix is its id in the tables of fix history, and no id is given out twice.
+            "SELECT max(coalesce(max(seq), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fix_history'), 0)) + 1, "
+            "EXISTS (SELECT 1 FROM event INDEXED BY event_forgotten WHERE kind = 'forgotten') "
+            "OR EXISTS (SELECT 1 FROM tree_forgotten) FROM record"
+        ).get
+        if something_forgotten:
+            rows = self._not_forgotten(rows, result)
+        before = self._connection.total_changes()
+        self._connection.executemany(
+            f"INSERT INTO record (seq, {ROW}) VALUES (?{', ?' * ROW_FIELDS}) ON CONFLICT (project_id, id) DO NOTHING",
+            [(seq, *row[:ROW_FIELDS]) for seq, row in enumerate(rows, first)],
+        )
+        numbered = list(enumerate(rows, first))
+        if self._connection.total_changes() - before < len(rows):  # some id was there already, or twice among these
+            numbered = self._inserted(numbered, result)
+        self._connection.executemany(
+            "INSERT INTO record_text (rowid, terms) VALUES (?, ?)", [(seq, row.terms) for seq, row in numbered]
+        )
+        self._insert_names([(seq, row) for seq, row in numbered if row.tags or row.files or row.keys])
+        tallies.add(self._session, self._dialect, [taught_by(row) for _, row in numbered if row.lessons])
+        self._show_fixes([(seq, row.author, row.status, row.fix) for seq, row in numbered if row.fix])
+        if any(row.kind == "decision" for _, row in numbered):
+            self._fix_tables.follow_rollbacks()
+        result.added.extend([row.id for _, row in numbered])
+        return result
+
+    def _show_fixes(self, fixes: Sequence[tuple[int, str, str, FixEntry]]) -> None:
+        if fixes:
+            self._fix_tables.add(self._fix_tables.counting(fixes))
+            self._fix_tables.number_given(fixes[-1][0])
+
+    def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
+        gone = (
+            "SELECT EXISTS (SELECT 1 FROM event WHERE project_id = ?1 AND record_id = ?2 AND kind = 'forgotten') "
+            "OR EXISTS (SELECT 1 FROM tree_forgotten WHERE project_id = ?1 AND id = ?2)"
+        )
+        flags = [self._connection.execute(gone, (row.project_id, row.id)).get for row in rows]
+        result.forgotten.extend(row.id for row, flag in zip(rows, flags, strict=True) if flag)
+        return [row for row, flag in zip(rows, flags, strict=True) if not flag]
+
+    def _inserted(self, numbered: Sequence[tuple[int, Row]], result: Appended) -> list[tuple[int, Row]]:
+        """Those that are new; the others are told apart in the result."""
+        inserted = []
+        for seq, row in numbered:
+            sql = "SELECT seq, digest FROM record WHERE project_id = ? AND id = ?"
+            kept_seq, digest = self._connection.execute(sql, (row.project_id, row.id)).get
+            if kept_seq == seq:
+                inserted.append((seq, row))
+            else:
+                if digest == row.digest:
+                    result.present.append(row.id)
+                else:
+                    result.conflicting.append(row)
+        return inserted
+
+    def _insert_names(self, rows: Sequence[tuple[int, Row]]) -> None:
+        for seq, row in rows:
+            for tag in row.tags:
+                self._connection.execute("INSERT INTO record_tag VALUES (?, ?, ?)", (seq, tag, row.project_id))
+            for path in row.files:
+                self._connection.execute("INSERT INTO record_file VALUES (?, ?, ?)", (seq, path, row.project_id))
+        keys = [(seq, key, row.project_id) for seq, row in rows for key in row.keys]
+        if keys:
+            self._connection.executemany("INSERT INTO record_key VALUES (?, ?, ?)", keys)
+
+    def _status_changed(self, kept: Kept, status: str) -> None:
+        before, author, fix = kept.taught.status, kept.taught.author, _fix_of(kept)
+        if fix:
+            counted, counts = (self._fix_tables.counting([(kept.seq, author, each, fix)]) for each in (before, status))
+            if bool(counted) != bool(counts):
+                self._fix_tables.add(counts)
+                self._fix_tables.take_out([] if counts else counted)
+        elif _is_rollback(kept):
+            self._fix_tables.follow_rollbacks()
+
+    def _were_erased(self, gone: Sequence[Kept]) -> None:
+        fixes = [(kept.seq, kept.taught.author, kept.taught.status, fix) for kept in gone if (fix := _fix_of(kept))]
+        self._fix_tables.take_out(self._fix_tables.counting(fixes) if fixes else [])
+        if any(map(_is_rollback, gone)):
+            self._fix_tables.follow_rollbacks()
+
+    def rewrite(self, row: Row) -> None:
+        seq = self._seq_of(row.project_id, row.id)
+        if seq is not None:
+            self._rewrite(seq, row)
+
+    def _rewrite(self, seq: int, row: Row) -> None:
+        self._rewrite_columns(seq, row)
+        self._drop_derived(row.project_id, seq)
+        self._connection.execute("INSERT INTO record_text (rowid, terms) VALUES (?, ?)", (seq, row.terms))
+        self._insert_names([(seq, row)])
+
+    def replace(self, row: Row) -> None:
+        seq = self._seq_of(row.project_id, row.id)
+        if seq is None:
+            return
+        self._relax_index()
+        self._connection.execute("UPDATE record SET body = ?, digest = ? WHERE seq = ?", (row.body, row.digest, seq))
+        self._rewrite(seq, row)
+        self._drop_vector(row.project_id, seq)  # its text is another
+        if row.fix:
+            for number, entry in self._fix_tables.counting([(seq, row.author, row.status, row.fix)]):
+                self._fix_tables.change(number, entry)
+
+    def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002  # its number tells the project too
+        run = self._connection.execute
+        run("DELETE FROM record_text WHERE rowid = ?", (seq,))
+        run("DELETE FROM record_tag WHERE seq = ?", (seq,))
+        run("DELETE FROM record_file WHERE seq = ?", (seq,))
+        run("DELETE FROM record_key WHERE seq = ?", (seq,))
+
+    def _drop_vector(self, project: str, seq: int) -> None:
+        vectors.drop(self._session, project, seq)
+
+    def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
+        erased = super().erase(project, record_ids, tombstones)
+        if erased and not self.clean_index() and self._index_remembers():
+            self._rebuild_index()
+        return erased
+
+    def clean_index(self) -> bool:
+        """Makes the search index anew where it has words of what was packed away; whether it had."""
+        relaxed = bool(self.state("", _RELAXED))
+        if relaxed:
+            self._rebuild_index()
+        return relaxed
+
+    def _rebuild_index(self) -> None:
+        """The search index without a trace of what is no longer in it."""
+        self._connection.execute("INSERT INTO record_text (record_text) VALUES ('rebuild')")
+        # A new index is of the older format until something is deleted from it. FTS5 says so in the file, but does not tell the
+        # other connections: one that remembers the newer format would write it without saying so, and to whoever opens the file
+        # next it would be damaged. A setting, whatever its value, has them all look again.
+        self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
+        self.set_state("", _RELAXED, 0)
+
+    def _relax_index(self) -> None:
+        """To take words out of the index for good costs a hundred times as much as to mark them as gone. What is packed away
+        stays in the file anyway; where something is erased later, the whole index is made anew."""
+        if not self._relaxed:
+            self._relaxed = True
+            self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 0)")
+            self.set_state("", _RELAXED, 1)
+
+    def finish(self) -> None:
+        """Before it is kept."""
+        if self._relaxed:
+            self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
+
+    def set_embedder(self, project: str, name: str, dimension: int) -> None:
+        vectors.set_embedder(self._session, project, name, dimension)
+
+    def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
+        vectors.keep(self._session, project, vectors_of)
+
+    def recount(self, project: str) -> None:
+        super().recount(project)
+        if project == DEFAULT_PROJECT:
+            self._fix_tables.refill()
+
+    def number_of(self, project: str, record_id: str) -> int | None:
+        return self._fix_tables.id_of(record_id) if project == DEFAULT_PROJECT else None
+
+    def tree(self, project: str) -> TreeIndex:
+        """What is known of the tree of files beside this file, as part of this transaction."""
+        return TreeIndex(self._connection, project)
+
+    def _index_remembers(self) -> bool:
+        """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves. Whether there is a signpost
+        to which no living term leads any more."""
+        run = self._connection.execute
+        run(MAKE_VOCABULARY)
+        for (signpost,) in run("SELECT term FROM main.record_text_idx"):
+            # Its first byte names the index; a signpost may end within a character, so it is compared as bytes.
+            beginning = bytes(signpost)[1:]
+            lower = beginning.decode(errors="ignore")
+            terms = run("SELECT term FROM temp.vocabulary WHERE term >= ? LIMIT 1", (lower,))
+            if beginning and not any(term.encode().startswith(beginning) for (term,) in terms):
+                return True
+        return False
+
+
+def _fix_of(kept: Kept) -> FixEntry | None:
+    """What the tables of fix history show of a record, as it is now."""
+    entry = entry_of(kept.record) if kept.taught.project_id == DEFAULT_PROJECT else None
+    return shortened(entry) if entry and is_packed(kept.body) else entry
+
+
+def _is_rollback(kept: Kept) -> bool:
+    return isinstance(kept.record, Decision) and kept.record.action == "rollback"
+
+
+# ---- sqlite ------------------------------------------------------------
+
+_WRITES_BETWEEN_SIZE_CHECKS: Final = 64
+_ROW_COLUMNS: Final = ", ".join(f"r.{name}" for name in ROW.split(", "))
+_NEAREST_SPARE: Final = 5  # so many times as many as are wanted, in case some are archived or gone
+_FIRST_SPARE: Final = 5
+_FIRST_MIN: Final = 100
+
+
+class SqliteStore(SqlStore):
+    """Everything the contract promises, on one file."""
+
+    dialect = SQLITE
+
+    def __init__(self, path: Path, *, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None) -> None:
+        self._path = path
+        self._bytes_max = bytes_max
+        self._busy_timeout_ms = busy_timeout_ms
+        self._warned = False
+        self._writes = 0
+        self._erasure_pending = False
+        self._frequency: tuple[int, dict[str, int]] = (0, {})
+        self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
+        if not create_if_missing(path):
+            inspect_before_opening(path, busy_timeout_ms)
+        self._pool = Pool(
+            str(path),
+            lambda: connect(path, bytes_max, busy_timeout_ms),
+            is_sound=is_sound,
+            close=apsw.Connection.close,
+            rest=apsw.Connection.release_memory,
+            connections_max=limits.CONNECTIONS_MAX,
+        )
+        self._presence: presence.File | None = None
+        try:
+            with self._connected() as connection:
+                self._has_log = connection.pragma("journal_mode") == "wal"
+                self._presence = presence.hold(path) if self._has_log else None
+                if connection.pragma("user_version") < SCHEMA_VERSION:
+                    migrate(connection)
+                self._warn_when_nearly_full(connection)
+        except BaseException:
+            self.close()  # nobody else can: or else this process would seem to have it open for good
+            raise
+
+    @property
+    def location(self) -> str:
+        return str(self._path)
+
+    @contextmanager
+    def _connected(self) -> Iterator[apsw.Connection]:
+        with storage_errors(self._path), self._pool.connection() as connection:
+            try:
+                yield connection
+            except apsw.Error as error:
+                clear_after(error, connection)
+                raise
+
+    @contextmanager
+    def _consistent(self) -> Iterator[apsw.Connection]:
+        """A connection inside one read transaction: everything is seen as of one instant."""
+        with self._connected() as connection:
+            connection.execute("BEGIN")
+            yield connection  # giving it back ends the transaction
+
+    @contextmanager
+    def _reading(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002  # whoever may read the file may read all
+        with self._connected() as connection:
+            yield SqliteSession(connection)
+
+    @contextmanager
+    def _snapshot(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002
+        with self._consistent() as connection:
+            yield SqliteSession(connection)
+
+    def write(self, project: str, *, alone: bool = True) -> AbstractContextManager[Writer]:  # noqa: ARG002
+        return _WriteTransaction(self)  # SQLite has one writer at a time, of whatever project
+
+    def tokens(self) -> TokenKeep:
+        from hardwon.store.tokens import TokenFile
+
+        return TokenFile(self._path)
+
+    def _begin_log(self, connection: apsw.Connection) -> None:
+        """Of a backup that was opened as it is: it stays one file, byte for byte, until somebody writes to it."""
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        self._presence = presence.hold(self._path)
+        self._has_log = True
+
+    def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
+        self._writes += 1
+        if self._warned or self._writes % _WRITES_BETWEEN_SIZE_CHECKS != 1:
+            return
+        used = connection.pragma("page_count") * connection.pragma("page_size")
+        if used >= self._bytes_max * limits.MEMORY_WARN_SHARE:
+            self._warned = True
+            warnings.warn(
+                f"the memory at {self._path} takes {used} of at most {self._bytes_max} bytes. Forget what is no longer "
+                "needed, or move to PostgreSQL, before writing is refused",
+                NearlyFullWarning,
+                stacklevel=4,
+            )
+
+    # --- reading ---
+
+    def last_arrived(self, project: str, limit: int) -> list[Stored]:
+        sql = (
+            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {phrases.trusted(SQLITE)} "
+            f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} ORDER BY r.seq DESC LIMIT ?2"
+        )
+        return self._stored(project, sql, (project, limit))
+
+    def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Found, float]]:
+        if not terms:
+            return []
+        where, values = phrases.searchable(SQLITE, project, filters)
+        match, most, first = len(values) + 1, len(values) + 2, len(values) + 3
+        scored = f"SELECT rowid AS seq, -bm25(record_text) AS score FROM record_text WHERE record_text MATCH ?{match}"
+        # The best by their words alone, which nearly always pass; only where too few do, all that match are asked.
+        sources = [f"{scored} ORDER BY bm25(record_text), rowid DESC LIMIT ?{first}", scored]
+        with self._connected() as connection:
+            columns = self._found_columns(connection, project)
+            few = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get < limits.FIRST_BY_WORDS_FROM_RECORDS
+            for chosen in dict.fromkeys((self._rare_enough(connection, terms), tuple(terms))):  # all of them, if need be
+                words = " OR ".join(f'"{term}"' for term in chosen)
+                for source in sources[few:]:
+                    # MATERIALIZED: or else the planner would go through all records and ask each for its words. Only of the
+                    # best is more read than what they are chosen by.
+                    sql = (
+                        f"WITH b AS MATERIALIZED ({source}), best AS MATERIALIZED (SELECT b.seq, b.score FROM b "
+                        f"CROSS JOIN record r ON r.seq = b.seq WHERE {where} "
+                        f"ORDER BY b.score DESC, r.at_us DESC, r.id DESC LIMIT ?{most}) "
+                        f"SELECT {columns}, best.score FROM best CROSS JOIN record r ON r.seq = best.seq "
+                        "CROSS JOIN record_text ON record_text.rowid = best.seq "
+                        "ORDER BY best.score DESC, r.at_us DESC, r.id DESC"
+                    )
+                    given = (*values, words, limit, max(_FIRST_MIN, _FIRST_SPARE * limit))
+                    rows: list[Any] = connection.execute(sql, given[: most if source == scored else first]).fetchall()
+                    if len(rows) >= limit:
+                        break
+                if rows:
+                    return [(phrases.found(row[:-1]), row[-1]) for row in rows]
+        return []
+
+    def _found_columns(self, connection: apsw.Connection, project: str) -> str:
+        """What is read of a hit; who voted for it only where anybody ever did."""
+        sql = "SELECT EXISTS (SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit')"
+        return phrases.found_columns(SQLITE, votes=bool(connection.execute(sql, (project,)).get))
+
+    def _rare_enough(self, connection: apsw.Connection, terms: Sequence[str]) -> tuple[str, ...]:
+        """Without terms that a tenth of all records have: they cost the most and tell the least. How many have a term is
+        remembered until the memory has grown, or shrunk, by a tenth."""
+        total: int = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get
+        if total < limits.PRUNED_FROM_RECORDS or len(terms) <= 1:
+            return tuple(terms)
+        counted_at, frequency = self._frequency  # one assignment: other threads look things up too
+        if not 0.9 * total <= counted_at <= 1.1 * total or len(frequency) > limits.TERMS_REMEMBERED_MAX:
+            frequency = {}
+            self._frequency = total, frequency
+        unknown = [term for term in terms if term not in frequency]
+        if unknown:
+            connection.execute(MAKE_VOCABULARY).fetchall()
+            for term in unknown:
+                found = connection.execute("SELECT doc FROM temp.vocabulary WHERE term = ?", (term,)).get
+                frequency[term] = found or 0
+        known = [term for term in terms if frequency.get(term)]
+        rare = [term for term in known if frequency[term] <= limits.FREQUENT_SHARE * total]
+        return tuple(rare or sorted(known, key=lambda term: (frequency[term], term))[:1] or terms)
+
+    def stream(self, project: str) -> Generator[Stored]:
+        with self._consistent() as connection:
+            for row in connection.execute(phrases.STREAM, (project,)):
+                yield Stored._make(row)
+
+    def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
+        sql = (
+            f"SELECT {_ROW_COLUMNS}, t.terms, r.helped, r.hindered, "
+            "(SELECT json_group_array(tag ORDER BY tag) FROM record_tag WHERE seq = r.seq), "
+            "(SELECT json_group_array(path ORDER BY path) FROM record_file WHERE seq = r.seq), "
+            "(SELECT json_group_array(key ORDER BY key) FROM record_key WHERE seq = r.seq), "
+            "(SELECT json_group_array(body) FROM event WHERE project_id = r.project_id AND record_id = r.id) "
+            "FROM record r LEFT JOIN record_text t ON t.rowid = r.seq WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+        )
+        with self._consistent() as connection:
+            for row in connection.execute(sql, (project,)):
+                kept, (terms, helped, hindered, *names, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
+                tags, files, keys = (tuple(json.loads(listed)) for listed in names)
+                full = Row._make((*kept, terms or "", tags, files, keys, helped, hindered, (), None))
+                yield full, [event_of(event) for event in json.loads(events)]
+
+    def events(self, project: str) -> Generator[Event]:
+        with self._consistent() as connection:
+            for (body,) in connection.execute(phrases.EVENTS, (project,)):
+                yield event_of(body)
+
+    def projects(self) -> list[str]:
+        # From one to the next by the index: going through all records takes a second for each million.
+        sql = (
+            "WITH RECURSIVE next (name) AS (SELECT min(project_id) FROM record UNION ALL "
+            "SELECT (SELECT min(project_id) FROM record WHERE project_id > name) FROM next WHERE name IS NOT NULL) "
+            "SELECT name FROM next WHERE name IS NOT NULL"
+        )
+        with self._connected() as connection:
+            return [str(name) for (name,) in connection.execute(sql)]
+
+    def change_mark(self, project: str) -> tuple[int, int]:
+        sql = (
+            "SELECT coalesce((SELECT max(seq) FROM record), 0), "
+            "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?), 0)"
+        )
+        with self._connected() as connection:
+            records, events = connection.execute(sql, (project,)).get
+        return int(records), int(events)
+
+    def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
+        only_time = Filters(kind="fix", since=filters.since, until=filters.until)
+        if trusted and project == DEFAULT_PROJECT and filters == only_time:  # an index has just these
+            with self._connected() as connection:
+                return FixTables(connection).count(filters.since, filters.until)
+        return super().count(project, filters, trusted=trusted)
+
+    def nearest(self, project: str, vector: Sequence[float], filters: Filters, limit: int) -> list[tuple[Found, float]]:
+        with self._connected() as connection:
+            kept = phrases.embedder_of(SqliteSession(connection), project)
+            if kept is None:
+                return []
+            known = self._vectors.get(project)
+            if known is None or known[0] != kept:
+                known = self._vectors[project] = kept, vectors.Vectors(project, kept[1])
+            wanted = limit * _NEAREST_SPARE if filters == Filters() else None
+            best = known[1].nearest(connection, vector, wanted)
+            cosines = dict(best)
+            where, values = phrases.searchable(SQLITE, project, filters)
+            within = SQLITE.within("r.seq", values.add(SQLITE.listed(cosines)))
+            # NOT INDEXED: by the row numbers, not through all records of the project.
+            sql = (
+                f"SELECT {phrases.found_columns(SQLITE)}, r.seq FROM record r NOT INDEXED JOIN record_text "
+                f"ON record_text.rowid = r.seq JOIN record_vector v ON v.seq = r.seq WHERE {where} AND {within}"
+            )
+            rows: list[Any] = connection.execute(sql, values).fetchall()
+        found = [(phrases.found(row[:-1]), cosines[row[-1]]) for row in rows]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
+
+    def without_vector(self, project: str, limit: int) -> list[Stored]:
+        sql = (
+            f"SELECT {STORED} FROM record r WHERE r.seq IN (SELECT n.seq FROM record n LEFT JOIN record_vector v "
+            f"ON v.seq = n.seq WHERE n.project_id = ?1 AND v.seq IS NULL AND n.{ORDINARY} ORDER BY n.seq LIMIT ?2) "
+            "ORDER BY r.seq"
+        )
+        return self._stored(project, sql, (project, limit))
+
+    def untrue_tallies(self, project: str) -> int:
+        with self._consistent() as connection:
+            differing = tallies.count_differing(SqliteSession(connection), SQLITE, project)
+            return differing + (FixTables(connection).count_differing() if project == DEFAULT_PROJECT else 0)
+
+    @contextmanager
+    def fix_tables(self) -> Iterator[FixTables]:
+        """The tables of fix history, to read as of one instant."""
+        with self._consistent() as connection:
+            yield FixTables(connection)
+
+    # --- the tree ---
+
+    @contextmanager
+    def tree(self, project: str) -> Iterator[TreeIndex]:
+        """What is known of the tree of files beside this file, to read."""
+        with self._connected() as connection:
+            yield TreeIndex(connection, project)
+
+    # --- the file ---
+
+    def size_bytes(self) -> int:
+        log = log_of(self._path)
+        with self._connected() as connection:
+            pages: int = connection.pragma("page_count") * connection.pragma("page_size")
+        return pages + (log.stat().st_size if log.exists() else 0)
+
+    def finish_erasure(self) -> bool:
+        with self._connected() as connection:
+            connection.set_busy_timeout(limits.ERASURE_WAIT_MS)
+            try:
+                busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+            finally:
+                be_patient(connection, self._busy_timeout_ms)
+        self._erasure_pending = bool(busy) or not self._log_is_known_to_be_empty()
+        return not self._erasure_pending
+
+    def _log_is_known_to_be_empty(self) -> bool:
+        """SQLite empties the log and leaves it to the system when the disk learns of that: after a power cut, what was erased
+        would stand in it again. The log is no file that SQLite locks, so that we may open it beside it."""
+        try:
+            files.sync(log_of(self._path))
+        except FileNotFoundError:  # a backup that nobody wrote to has none
+            return True
+        except OSError:
+            return False
+        return True
+
+    def shrink(self) -> None:
+        with _WriteTransaction(self) as writer:
+            writer.clean_index()
+        with self._connected() as connection:
+            connection.execute("VACUUM").fetchall()
+        self.finish_erasure()
+
+    def backup(self, target: Path, progress: Progress | None) -> str:
+        return back_up(self._path, target, progress)
+
+    def check(self, project: str) -> Iterator[Finding]:  # noqa: ARG002  # one file, of all projects
+        yield check_library()
+        with self._consistent() as connection:
+            yield from check_contents(connection)
+        used = self.size_bytes()
+        roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
+        yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
+        mode = self._path.stat().st_mode & 0o777
+        yield Finding("permissions", mode & 0o077 == 0, f"{mode:o}; 600 keeps other users of the machine out")
+
+    def close(self) -> None:
+        held, self._presence = self._presence, None
+        with storage_errors(self._path), presence.changing():
+            descriptor = presence.release(held)
+            try:
+                self._pool.close()
+            finally:
+                if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
+                    os.close(descriptor)
+
+
+class _WriteTransaction:
+    """`write()` of a store. A class, because every write passes through it and nested generators cost more.
+
+    An interrupt (KeyboardInterrupt) can come between any two steps, also while leaving. So what was taken is given back by
+    whoever gets there first: `__enter__` when it fails, `__exit__`, or `__del__`.
+    """
+
+    _open = False  # also of one that an interrupt kept from being made whole
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._errors = storage_errors(store._path)
+        self._turn = store._pool.write_turn
+        self._connection: apsw.Connection | None = None
+        self._writer: SqliteWriter | None = None
+
+    def __enter__(self) -> SqliteWriter:
+        self._open = True
+        try:
+            # Threads of this process queue on a lock, which wakes at once; processes try again and again.
+            if not self._turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
+                raise BusyError(f"another thread of this process was writing to {self._store._path} for too long; try again")
+            with self._errors:
+                self._connection = self._store._pool.borrow()
+                if not self._store._has_log:
+                    self._store._begin_log(self._connection)
+                self._connection.execute("BEGIN IMMEDIATE")
+            self._writer = SqliteWriter(self._connection)
+            return self._writer
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._connection is not None  # noqa: S101  # for type checkers: it was entered
+        kept = False
+        failure = error
+        try:
+            with self._errors:
+                if error is None:
+                    if self._writer:
+                        self._writer.finish()
+                    self._connection.execute("COMMIT")
+                    kept = True
+                    self._store._warn_when_nearly_full(self._connection)
+                elif isinstance(error, apsw.Error | UnicodeDecodeError):
+                    raise error
+        except StorageError as told:
+            failure = told.__cause__
+            raise
+        finally:
+            try:
+                if not kept and self._writer and self._writer.undos:
+                    self._undo()
+                clear_after(failure, self._connection)
+            finally:
+                self._leave()
+        if error is None and self._store._erasure_pending:
+            self._store.finish_erasure()
+
+    def _undo(self) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        for undo in self._writer.undos if self._writer else ():
+            with suppress(OSError):
+                undo()
+
+    def _leave(self) -> None:
+        connection, self._connection = self._connection, None
+        try:
+            if connection is not None:
+                self._store._pool.give_back(connection)
+        finally:
+            if self._turn._is_owned():  # type: ignore[attr-defined]  # the one way to ask; in CPython since RLock exists
+                self._turn.release()
+            self._open = False
+
+    def __del__(self) -> None:
+        if self._open:
+            self._leave()

@@ -1,0 +1,614 @@
+"""What a SQLite file can say about its own health.
+
+That this process has a memory's file open, told in a way that another SQLite library in the same process notices too.
+
+SQLite's own locks are the process's: a second SQLite library in it (Python's `sqlite3` beside ours) takes them for its own.
+When its last connection is closed it believes that nobody else is there and removes the log, in which we go on writing: what
+we acknowledge from then on is lost. So we hold a lock of the sort that belongs to an open file (OFD), on the bytes that every
+SQLite connection shares and that only the last one may have for itself. Then the log stays.
+
+Closing any descriptor of a file drops the process's locks on it. So the descriptor is closed only when no memory of this
+process has the file open any more.
+
+The SQLite file itself: created whole, looked at before it is trusted, migrated, backed up and restored.
+
+Nothing here opens a database with plain file functions while it may be in use: closing such a file would drop the locks that
+SQLite holds on it for the whole process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import re
+import struct
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from hardwon import limits
+from hardwon.errors import BusyError, DamagedError, ForeignFileError, FullError, NewerFileError, PlaceError, StorageError
+from hardwon.learn.tallies import keys_of
+from hardwon.outside import files
+from hardwon.store.fix_tables import FixTables
+from hardwon.store.knowledge import recount
+from hardwon.store.rows import is_whole, original_of, untrue_events
+from hardwon.store.sqlite.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
+from hardwon.store.sqlite.session import SQLITE, SqliteSession
+from hardwon.store.types import Finding, Progress, Stored
+
+# ---- sqlite check ------------------------------------------------------------
+
+WAL_FIXED_IN: Final = (3, 51, 3)
+_STRAYS: Final = (
+    "SELECT count(*) FROM record_text WHERE rowid NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record_tag WHERE seq NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record_file WHERE seq NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record_key WHERE seq NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record_vector WHERE seq NOT IN (SELECT seq FROM record)",
+    "SELECT count(*) FROM record r JOIN event e ON e.project_id = r.project_id AND e.record_id = r.id "
+    "WHERE e.kind = 'forgotten'",
+)
+_MISFITS: Final = (
+    "SELECT count(*) FROM record_vector v LEFT JOIN embedder e ON e.project_id = v.project_id "
+    "WHERE e.dimension IS NULL OR length(v.vector) <> 4 * e.dimension"
+)
+
+
+def check_library() -> Finding:
+    """Whether this SQLite keeps what it is given."""
+    version = apsw.sqlite_lib_version()
+    fixed = tuple(int(part) for part in version.split(".")) >= WAL_FIXED_IN
+    wanted = ".".join(map(str, WAL_FIXED_IN))
+    return Finding("sqlite", fixed, f"SQLite {version}; {wanted} or newer cannot corrupt a log checkpointed twice")
+
+
+def check_contents(connection: apsw.Connection) -> Iterator[Finding]:
+    """What is in the file, inside of one read transaction."""
+    settings = {name: connection.pragma(name) for name in ("journal_mode", "synchronous", "secure_delete")}
+    # A backup has no log until somebody writes to it.
+    durable = settings["journal_mode"] in ("wal", "delete") and (settings["synchronous"], settings["secure_delete"]) == (2, 1)
+    yield Finding("durability", durable, ", ".join(f"{name} {value}" for name, value in settings.items()))
+    same = schema_of(connection) == expected_schema()
+    yield Finding("schema", same, f"version {connection.pragma('user_version')} of {SCHEMA_VERSION}")
+    try:
+        damage = check_whole_file(connection)
+    except apsw.IOError as error:
+        damage = [f"the disk does not read it ({error})"]
+    yield Finding("integrity", not damage, "; ".join(damage[:5]) or "every page and index is sound")
+    if not damage:
+        strays = sum(connection.execute(sql).get for sql in _STRAYS)
+        yield Finding("side tables", strays == 0, f"{strays} rows that belong to no record")
+        misfits = connection.execute(_MISFITS).get
+        yield Finding("vectors", misfits == 0, f"{misfits} that are not of the embedder they are kept for")
+        wrong = list(untrue_events(connection.execute("SELECT id, record_id, kind, at_us, body FROM event")))
+        yield Finding("events", not wrong, f"{len(wrong)} that do not say what their columns say")
+
+
+# ---- presence ------------------------------------------------------------
+
+_SHARED_FIRST: Final = 0x40000000 + 2  # where SQLite keeps its locks in every database file
+_SHARED_SIZE: Final = 510
+_SET: Final[int | None] = getattr(fcntl, "F_OFD_SETLK", None)
+
+File = tuple[int, int]
+"""Device and inode."""
+
+_turn = threading.RLock()
+_held: dict[File, list[int]] = {}  # a descriptor, and how many memories hold it
+
+
+def hold(path: Path) -> File | None:
+    """From now on. None where the system has no such locks, or the file cannot be opened."""
+    if _SET is None:
+        return None
+    with _turn:
+        try:
+            status = path.stat()
+            file = status.st_dev, status.st_ino
+            if file not in _held:
+                _held[file] = [_locked(path), 0]
+        except OSError:
+            return None
+        _held[file][1] += 1
+        return file
+
+
+def _locked(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    _lock(descriptor, fcntl.F_RDLCK)
+    return descriptor
+
+
+def release(file: File | None) -> int | None:
+    """This memory no longer has it. The descriptor that is to be closed when its connections are, where it was the last."""
+    if file is None:
+        return None
+    with _turn:
+        if file not in _held:  # held by the process that this one was forked from
+            return None
+        _held[file][1] -= 1
+        if _held[file][1]:
+            return None
+        descriptor, _ = _held.pop(file)
+        _lock(descriptor, fcntl.F_UNLCK)
+        return descriptor
+
+
+def _lock(descriptor: int, kind: int) -> None:
+    assert _SET is not None  # noqa: S101  # for type checkers: nobody holds anything without
+    fcntl.fcntl(descriptor, _SET, struct.pack("hhqqi", kind, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0))
+
+
+def changing() -> threading.RLock:
+    """Held while a memory is closed, so that no other is opened between the last connection and its descriptor."""
+    return _turn
+
+
+def _in_child() -> None:
+    """The lock belongs to what parent and child have open together: it stays as long as either lives."""
+    global _turn
+    _turn = threading.RLock()
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+# ---- sqlite file ------------------------------------------------------------
+
+_PAGE_BYTES: Final = 4096
+_BACKUP_STEP_PAGES: Final = 4096
+_DISK_REFUSED: Final = frozenset(
+    {
+        apsw.SQLITE_IOERR_WRITE,
+        apsw.SQLITE_IOERR_FSYNC,
+        apsw.SQLITE_IOERR_DIR_FSYNC,
+        apsw.SQLITE_IOERR_TRUNCATE,
+        apsw.SQLITE_IOERR_SHMSIZE,
+        apsw.SQLITE_IOERR_SHMMAP,
+    }
+)
+
+_CUT_OFF: Final = frozenset({apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS})
+"""The file has less in it than it says."""
+
+
+def _is_cut_off(error: apsw.IOError) -> bool:
+    return getattr(error, "extendedresult", 0) in _CUT_OFF
+
+
+class storage_errors:  # noqa: N801  # used like a function; a class because writes pass through it and a generator costs more
+    """Every error of SQLite, as one of ours that says what to do."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, apsw.Error | UnicodeDecodeError):
+            raise _translated(error, self._path) from error
+
+
+def _translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageError:
+    if isinstance(error, apsw.BusyError):
+        return BusyError(f"{path} was locked by another writer for too long; nothing was changed, try again")
+    if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in _DISK_REFUSED:
+        return FullError(_no_room(path))
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
+        return DamagedError(f"{path} is damaged ({error}). It was left as it is: copy it aside, then restore a backup")
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
+        return PlaceError(f"{path} cannot be opened for writing ({error}): check who owns the file and its folder")
+    return StorageError(f"SQLite refused an operation on {path} ({error}): check the disk, and run doctor")
+
+
+def _no_room(path: Path) -> str:
+    return (
+        f"no room to write {path}: the disk, a quota or the bound on the memory's size is reached. Nothing was changed "
+        "and everything acknowledged before is kept; free some space and try again"
+    )
+
+
+def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None) -> apsw.Connection:
+    """A connection as every reader and writer uses it. The file must exist."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    be_patient(connection, busy_timeout_ms)
+    for setting in (
+        "synchronous = FULL",
+        "secure_delete = ON",
+        "trusted_schema = OFF",
+        "cell_size_check = ON",
+        "temp_store = MEMORY",
+        f"cache_size = -{limits.PAGE_CACHE_BYTES // limits.KIB}",
+        f"journal_size_limit = {limits.LOG_KEPT_BYTES}",
+        f"max_page_count = {bytes_max // _PAGE_BYTES}",
+    ):
+        connection.execute(f"PRAGMA {setting}").fetchall()
+    return connection
+
+
+def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) -> None:
+    """Waits for a lock up to the busy timeout (None: the usual one), trying about every millisecond.
+
+    SQLite's own timeout tries ever more rarely, at last ten times a second: beside a writer that hardly pauses it then
+    waits for minutes.
+    """
+    started = 0.0
+
+    def try_again(attempts: int) -> bool:
+        nonlocal started
+        if attempts == 0:
+            started = time.monotonic()
+        if time.monotonic() - started > (limits.BUSY_TIMEOUT_MS if busy_timeout_ms is None else busy_timeout_ms) / 1000:
+            return False
+        time.sleep(random.uniform(0.0005, 0.0015))  # not in step with the others who wait
+        return True
+
+    connection.set_busy_handler(try_again)
+
+
+def is_sound(connection: apsw.Connection) -> bool:
+    """Whether a connection can be lent again; what it was in the middle of is taken back."""
+    try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    except apsw.Error:  # it may be closed already
+        return False
+    return True
+
+
+def clear_after(error: BaseException | None, connection: apsw.Connection) -> None:
+    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on to remember what it was
+    about to write, and would write it with the next one: words of records that nobody has. So the connection reads the
+    schema anew, which has FTS5 begin anew. It stays open: on a full disk there may be no room to open another."""
+    if isinstance(error, apsw.Error) and not isinstance(error, apsw.BusyError):
+        try:
+            connection.execute("PRAGMA writable_schema = RESET").fetchall()
+        except apsw.Error:
+            connection.close()
+
+
+def create_if_missing(path: Path) -> bool:
+    """Makes an empty memory, complete from its first visible moment. False when there is a file already."""
+    temporary = files.temporary_beside(path)
+    try:
+        if path.exists():
+            return False
+        files.make_folder(path.parent)
+        files.refuse_network_file_system(path.parent)
+        files.create(temporary).close()
+        try:
+            with storage_errors(path), closing(connect(temporary)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL").fetchall()
+                migrate(connection)
+            files.publish(temporary, path)
+        except FileExistsError:
+            return False  # another process was first, and its file is as good as ours
+        finally:
+            files.remove(temporary, *_companions(temporary))
+    except OSError as error:
+        raise files.disk_error(error, path) from error
+    return True
+
+
+def log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _companions(path: Path) -> tuple[Path, Path]:
+    return log_of(path), path.with_name(path.name + "-shm")
+
+
+def inspect_before_opening(path: Path, busy_timeout_ms: int | None = None) -> None:
+    """Refuses what is not a sound memory, read-only, so that not a byte of it changes."""
+    files.refuse_network_file_system(path.parent)
+    if not path.is_file():
+        raise PlaceError(f"{path} is not a file: choose another place for the memory")
+    size = path.stat().st_size
+    if size < _PAGE_BYTES:
+        raise ForeignFileError(
+            f"{path} is empty or cut off, which a memory never is: restore a backup, or remove the file to start anew"
+        )
+    with storage_errors(path):
+        try:
+            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+                be_patient(connection, busy_timeout_ms)
+                _refuse_unless_ours(connection, path)
+                cut_off = size % _PAGE_BYTES > 0
+                if cut_off and not _has_log(path):
+                    raise apsw.CorruptError("its last page is cut off")
+                # The power may have gone just when the log was folded in: then the log has the page that is cut off.
+                if cut_off or size <= limits.OPEN_CHECK_BYTES_MAX:
+                    _refuse_damage(connection, path)
+        except apsw.NotADBError as error:
+            raise ForeignFileError(
+                f"{path} is not a Hardwon memory, or its beginning is destroyed. It was left as it is: choose another "
+                "place, or restore a backup"
+            ) from error
+
+
+def _has_log(path: Path) -> bool:
+    log = log_of(path)
+    return log.exists() and log.stat().st_size > 0
+
+
+def _refuse_unless_ours(connection: apsw.Connection, path: Path) -> None:
+    if connection.pragma("application_id") != APPLICATION_ID:
+        raise ForeignFileError(
+            f"{path} is a SQLite database of another program. It was left as it is: choose another place; a database of fix "
+            "history is taken over by opening its folder with AIMemory"
+        )
+    version = connection.pragma("user_version")
+    if version > SCHEMA_VERSION:
+        raise NewerFileError(
+            f"{path} was written by a newer Hardwon (format {version}, this one knows {SCHEMA_VERSION}): "
+            "pip install --upgrade hardwon"
+        )
+
+
+def _refuse_damage(connection: apsw.Connection, path: Path) -> None:
+    damage = check_whole_file(connection)
+    if damage:
+        raise DamagedError(f"{path} is damaged ({damage[0]}). It was left as it is: copy it aside, then restore a backup")
+
+
+def check_whole_file(connection: apsw.Connection) -> list[str]:
+    """What is wrong with pages, indexes and record bodies; empty when all is well. A disk that does not read what it has is an
+    error, and no damage: it may read it the next time."""
+    try:
+        with _one_state(connection):  # whatever others write meanwhile
+            # FTS5 compares what it remembers of its index with what is there now. Only a query has it look whether another
+            # process changed the index since: without one, a sound index that others wrote to seems damaged.
+            connection.execute("SELECT 1 FROM record_text LIMIT 1").fetchall()
+            found = [line for (line,) in connection.execute("PRAGMA integrity_check(20)") if line != "ok"]
+            _refuse_unread(found)
+            if not found:
+                for record_id, body, digest in connection.execute("SELECT id, body, digest FROM record"):
+                    if not is_whole(body, digest):
+                        found.append(f"record {record_id} is not what was written")
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
+        found = [str(error)]
+    except apsw.IOError as error:
+        if not _is_cut_off(error):
+            raise
+        found = [str(error)]
+    return found
+
+
+@contextmanager
+def _one_state(connection: apsw.Connection) -> Iterator[None]:
+    """What is read in it is of one moment. Where the disk fails, SQLite ends the transaction by itself."""
+    begun = not connection.in_transaction
+    if begun:
+        connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if begun and connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _refuse_unread(found: Sequence[str]) -> None:
+    """A check of SQLite's tells of a page that the disk did not read as of one that is wrong."""
+    for code in (int(code) for line in found for code in re.findall(r"unable to get the page\. error code=(\d+)", line)):
+        if code & 0xFF == apsw.SQLITE_IOERR and code not in _CUT_OFF:
+            raise apsw.exception_for(code)
+
+
+# --- schema -----------------------------------------------------------------------------------------------------
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Brings the file to this program's format, one transaction a step. One process does it, the others wait."""
+    for version in range(1, SCHEMA_VERSION + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if connection.pragma("user_version") < version:
+                connection.execute(MIGRATIONS[version - 1]).fetchall()
+                if version == KNOWLEDGE_SINCE:
+                    _derive_knowledge(connection)
+                    FixTables(connection).refill()
+                connection.pragma("application_id", APPLICATION_ID)
+                connection.pragma("user_version", version)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _derive_knowledge(connection: apsw.Connection) -> None:
+    """For a file written by a version that learned otherwise, or not at all: exact keys and tallies of every record."""
+    connection.execute("DELETE FROM record_key")
+    for (project,) in connection.execute("SELECT DISTINCT project_id FROM record").fetchall():
+        recount(SqliteSession(connection), SQLITE, str(project))
+    sql = "SELECT seq, project_id, id, kind, at_us, body, digest, validation FROM record"
+    for seq, project, *stored in connection.execute(sql):
+        try:
+            keys = keys_of(original_of(Stored(*stored)))
+        except DamagedError:
+            continue
+        for key in keys:
+            connection.execute("INSERT INTO record_key VALUES (?, ?, ?)", (seq, key, project))
+
+
+def schema_of(connection: apsw.Connection) -> list[tuple[str, str]]:
+    """Every table and index with its definition, white space folded."""
+    sql = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY name"
+    return [(name, " ".join(definition.split())) for name, definition in connection.execute(sql)]
+
+
+@cache
+def expected_schema() -> list[tuple[str, str]]:
+    with closing(apsw.Connection(":memory:")) as connection:
+        migrate(connection)
+        return schema_of(connection)
+
+
+# --- backup and restore -----------------------------------------------------------------------------------------
+
+
+def back_up(source: Path, target: Path, progress: Progress | None = None) -> str:
+    """Copies the memory as of one instant, while others write; checks the copy; returns its SHA-256.
+
+    The checksum is also kept beside the copy, in the form `sha256sum --check` reads.
+    """
+    temporary = files.temporary_beside(target)
+    try:
+        if target.exists():
+            raise FileExistsError(str(target))
+        files.make_folder(target.parent)
+        files.create(temporary).close()
+        with storage_errors(source):
+            _copy_snapshot(source, temporary, progress)
+        checksum = files.sha256_of(temporary)
+        files.sync(temporary)
+        files.publish(temporary, target)
+        with files.writing_atomically(_checksum_file(target)) as file:
+            file.write(f"{checksum}  {target.name}\n".encode())
+    except FileExistsError:
+        raise PlaceError(f"{target} exists already and is kept: choose another name for the backup") from None
+    except OSError as error:
+        raise files.disk_error(error, target) from error
+    finally:
+        files.remove(temporary, *_companions(temporary))
+    return checksum
+
+
+def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> None:
+    with closing(connect(source)) as origin, closing(apsw.Connection(str(target))) as copy:
+        copy.execute("PRAGMA synchronous = OFF").fetchall()  # the finished file is synced once, before it gets its name
+        # An open read transaction pins the instant: without it every commit of another process restarts the copy.
+        origin.execute("BEGIN")
+        origin.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        with copy.backup("main", origin, "main") as backup:
+            while not backup.done:
+                backup.step(_BACKUP_STEP_PAGES)
+                if progress:
+                    progress(backup.page_count - backup.remaining, backup.page_count)
+        copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # a backup is one file, without a log beside it
+        _refuse_damage(copy, source)
+
+
+def _checksum_file(backup: Path) -> Path:
+    return backup.with_name(backup.name + ".sha256")
+
+
+def restore(backup: Path, target: Path, kept_suffix: str, progress: Progress | None = None) -> Path | None:
+    """Puts a backup where the memory is. Returns where the memory that was there is kept now, or None.
+
+    The backup is copied and verified first. A sound memory at the target is replaced in one transaction under its write
+    lock: other processes may have it open and see either the old or the new one. A damaged one is moved aside.
+    """
+    staged = files.temporary_beside(target)
+    try:
+        if not backup.is_file():
+            raise PlaceError(f"there is no backup at {backup}")
+        if any(companion.exists() for companion in _companions(backup)):
+            raise PlaceError(
+                f"{backup} is a memory in use, not a backup of one (it has a log beside it): use backup to make one"
+            )
+        files.make_folder(target.parent)
+        files.refuse_network_file_system(target.parent)
+        _stage(backup, staged)
+        if not target.exists():
+            _begin_log(staged, target)
+            files.publish(staged, target)
+            return None
+        kept = target.with_name(f"{target.name}.{kept_suffix}")
+        if kept.exists():
+            raise PlaceError(f"{kept} exists already and is kept: move it away and try again")
+        try:
+            inspect_before_opening(target)
+        except (DamagedError, ForeignFileError):
+            if _is_of_another_program(target):
+                raise
+            _begin_log(staged, target)  # before the name is free: whoever comes next would find nothing, and begin anew
+            _move_aside(target, kept)
+            files.publish(staged, target)
+            return kept
+        with storage_errors(target):
+            _replace_pages(staged, target, kept, progress)
+        return kept
+    except OSError as error:
+        raise files.disk_error(error, target) from error
+    finally:
+        files.remove(staged, *_companions(staged))
+
+
+def _stage(backup: Path, staged: Path) -> None:
+    """A verified copy of the backup in the current format. The backup itself is only read."""
+    with (
+        backup.open("rb") as origin,
+        files.create(staged) as copy,
+    ):
+        while chunk := origin.read(limits.MIB):
+            copy.write(chunk)
+    checksum_file = _checksum_file(backup)
+    if checksum_file.exists():
+        expected = checksum_file.read_text(encoding="ascii", errors="replace").split()[:1]
+        if expected != [files.sha256_of(staged)]:
+            raise DamagedError(f"{backup} does not match its checksum in {checksum_file}: use another backup")
+    with storage_errors(backup):
+        try:
+            with closing(apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+                _refuse_unless_ours(connection, backup)
+                _refuse_damage(connection, backup)
+                migrate(connection)
+        except apsw.NotADBError as error:
+            raise ForeignFileError(f"{backup} is not a backup of a Hardwon memory") from error
+
+
+def _is_of_another_program(path: Path) -> bool:
+    """Whether this is a database we have no business with, rather than the ruins of a memory."""
+    with storage_errors(path):
+        try:
+            with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+                return bool(path.stat().st_size >= _PAGE_BYTES and connection.pragma("application_id") != APPLICATION_ID)
+        except (apsw.NotADBError, apsw.CorruptError):
+            return False
+        except apsw.IOError as error:
+            if not _is_cut_off(error):
+                raise
+            return False
+
+
+def _begin_log(staged: Path, target: Path) -> None:
+    """Makes a copy ready to be the memory."""
+    with storage_errors(target), closing(connect(staged)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    files.sync(staged)
+
+
+def _move_aside(target: Path, kept: Path) -> None:
+    # The log goes first: a log left beside a database that it does not belong to would destroy the new one.
+    for name, new_name in zip(_companions(target), _companions(kept), strict=True):
+        if name.exists():
+            name.rename(new_name)
+    target.rename(kept)
+    files.sync(target.parent)
+
+
+def _replace_pages(staged: Path, target: Path, kept: Path, progress: Progress | None) -> None:
+    with (
+        closing(apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READONLY)) as origin,
+        closing(connect(target)) as live,
+    ):
+        # The first page takes the target's write lock and keeps it until the end. Only then is the old content set
+        # aside: nothing can be acknowledged between the copy that is kept and the switch.
+        with live.backup("main", origin, "main") as switch:
+            switch.step(1)
+            back_up(target, kept)
+            while not switch.done:
+                switch.step(_BACKUP_STEP_PAGES)
+                if progress:
+                    progress(switch.page_count - switch.remaining, switch.page_count)
+        live.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

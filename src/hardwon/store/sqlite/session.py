@@ -1,0 +1,99 @@
+"""How SQLite runs and words the statements that engines share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import apsw
+
+from hardwon.records.kinds import SOLVED_FROM
+from hardwon.store.types import Dialect, Session, Values
+
+
+class SqliteSession(Session):
+    """A connection that somebody has borrowed."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+
+    def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql, values).fetchall()
+
+    def first(self, sql: str, values: Values = ()) -> tuple[Any, ...] | None:
+        return self.connection.execute(sql, values).fetchone()
+
+    def run(self, sql: str, values: Values = ()) -> int:
+        self.connection.execute(sql, values)
+        return self.connection.changes()
+
+    def run_many(self, sql: str, rows: Iterable[Values]) -> None:
+        self.connection.executemany(sql, rows)
+
+    def each(self, sql: str, values: Values = ()) -> Iterator[tuple[Any, ...]]:
+        yield from self.connection.execute(sql, values)
+
+
+class SqliteDialect(Dialect):
+    """Row numbers are those of the whole file, so they tell the project too."""
+
+    least = "min"
+    greatest = "max"
+    join = "CROSS JOIN"
+    solved = (
+        "CASE WHEN r.kind = 'experience' THEN CASE r.outcome WHEN 'success' THEN 1 WHEN 'failure' THEN 0 END "
+        "WHEN json_valid(r.body) THEN CASE r.kind "
+        "WHEN 'fix' THEN (r.body ->> '$.fix_success') AND (r.body ->> '$.verification_success') "
+        f"WHEN 'episode' THEN (r.body ->> '$.score') >= {SOLVED_FROM} "
+        f"WHEN 'trajectory' THEN (r.body ->> '$.final_reward') >= {SOLVED_FROM} END END"
+    )
+
+    def hint(self, index: str) -> str:
+        return f" INDEXED BY {index}"
+
+    def within(self, value: str, parameter: str) -> str:
+        return f"{value} IN (SELECT value FROM json_each({parameter}))"
+
+    def listed(self, values: Iterable[Any]) -> str:
+        return json.dumps(list(values))
+
+    def same_row(self, one: str, other: str) -> str:
+        return f"{one}.seq = {other}.seq"
+
+    def same_text(self, row: str) -> str:
+        return f"record_text.rowid = {row}.seq"
+
+    def said(self, event: str, name: str) -> str:
+        return f"{event}.body ->> '{name}'"
+
+    def given(self, name: str) -> str:
+        return f"CASE WHEN json_valid(r.body) THEN r.body ->> {name} END"
+
+    def has_key(self, name: str, value: str) -> str:
+        # A CASE, because json_each refuses what is no JSON, and conditions come in any order.
+        return (
+            "CASE WHEN r.kind = 'experience' AND json_valid(r.body) THEN EXISTS (SELECT 1 FROM json_each(r.body) AS given "
+            f"WHERE given.key = {name} AND CAST(given.value AS TEXT) = {value}) ELSE 0 END"
+        )
+
+    def matches_glob(self, path: str, parameter: str) -> str:
+        return f"{path} GLOB {parameter}"
+
+    def glob(self, pattern: str) -> str:
+        return pattern
+
+    def make_fresh_tallies(self, session: Session) -> None:
+        session.run("DROP TABLE IF EXISTS temp.fresh")
+        for (definition,) in session.select("SELECT sql FROM sqlite_schema WHERE name = 'tally'"):
+            session.run(definition.replace("CREATE TABLE tally", "CREATE TABLE temp.fresh", 1))
+
+    def insert_many(self, session: Session, table: str, columns: Mapping[str, str], rows: Iterable[Values], also: str) -> None:
+        marks = ", ".join(f"?{number}" for number in range(1, len(columns) + 1))
+        session.run_many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) {also}", rows)
+
+
+SQLITE: Final = SqliteDialect()
+
+MAKE_VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
+"""Every term of the search index, with how many records have it (`doc`), for one connection."""

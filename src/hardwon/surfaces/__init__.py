@@ -1,0 +1,1 @@
+"""What callers elsewhere reach: operations, the gate, and the surfaces that derive from them."""

@@ -1,0 +1,221 @@
+"""`hardwon fix-history`: the commands of memory.sh with the output that scripts written for it read.
+
+They work on the folder AIMemory, through the same door as its Python class.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from hardwon import limits
+from hardwon.errors import PlaceError
+from hardwon.outside.locations import is_url
+from hardwon.surfaces.cli.base import (
+    OLDER_SCRIPTS,
+    Command,
+    Json,
+    add_app,
+    fail,
+    inner_command,
+    new_app,
+    progress,
+    write_json,
+    write_text,
+)
+from hardwon.surfaces.cli.care import OlderThan, cleaned_text, undo_hint
+from hardwon.surfaces.cli.fixes import (
+    PATTERNS_LISTED,
+    RECENT_DAYS,
+    STRATEGIES_LISTED,
+    All,
+    Days,
+    Name,
+    Shown,
+    show_patterns,
+    show_recent,
+    show_successful,
+)
+from hardwon.surfaces.cli.input import Limit
+
+if TYPE_CHECKING:
+    from hardwon.fixes.ai_memory import AIMemory
+
+FOLDER: Final = "AIMemory"
+HEADING: Final = "🧠 Claude Memory Statistics:"
+STATISTICS: Final = (
+    "total_fixes_attempted",
+    "successful_fixes",
+    "success_rate",
+    "models_encountered",
+    "issue_types_seen",
+    "recent_activity_7days",
+    "knowledge_base_size",
+    "memory_directory",
+)
+"""In this order, and nothing else between them: scripts take them by their place."""
+
+fix_history: Final = new_app(
+    name="fix-history",
+    help="Run a command of memory.sh. It works on the folder AIMemory and prints what scripts written for it read.",
+    add_completion=False,
+)
+add_app(
+    "fix-history",
+    OLDER_SCRIPTS,
+    fix_history,
+    more="""`hardwon fix-history COMMAND` has the commands of fix history's `memory.sh` with the output that scripts written
+    for it read; so has `drop_in/memory.sh`, which runs it. It works on the folder `AIMemory` in the current folder, or on
+    the one that `--memory-dir PATH` before the command, or `HARDWON_AIMEMORY`, names, and not on the one of `--memory`; a
+    folder that is not there is told and not made. Every command takes `--json`. No command, or an unknown one: how to use
+    it, and exit code 2.""",
+)
+
+
+@fix_history.callback()
+def _options(
+    ctx: typer.Context,
+    memory_dir: Annotated[
+        str,
+        typer.Option(envvar="HARDWON_AIMEMORY", show_envvar=True, metavar="PATH", help="The folder of the fix history."),
+    ] = FOLDER,
+) -> None:
+    source = ctx.parent.get_parameter_source("memory") if ctx.parent else None
+    if is_url(memory_dir) or (source is not None and source.name == "COMMANDLINE" and is_url(ctx.obj.memory)):
+        raise PlaceError(
+            "these commands work on a folder, not on a database: hardwon --memory AIMemory/ai_memory.db merge URL copies its "
+            "fixes there; hardwon patterns, successful, recent and model ask the database itself"
+        )
+    if source is not None and source.name == "COMMANDLINE":  # the environment may name a memory for the other commands
+        raise typer.BadParameter(f"fix-history has a folder of its own: use fix-history --memory-dir {ctx.obj.memory}")
+    ctx.obj = memory_dir
+
+
+@contextmanager
+def _opened(ctx: typer.Context) -> Iterator["AIMemory"]:
+    """Who mistypes its name, or stands in another folder, gets no new one."""
+    folder = Path(ctx.obj)
+    with suppress(RuntimeError):  # there is no such user: then it is the name of a folder
+        folder = folder.expanduser()
+    if not any((folder / name).exists() for name in ("ai_memory.db", "knowledge_base.json")):
+        fail(
+            f"there is no fix history at {folder}: go to the folder that has it, or name it with --memory-dir "
+            "(or HARDWON_AIMEMORY)"
+        )
+    from hardwon.fixes.ai_memory import AIMemory
+
+    with AIMemory(folder) as history:
+        yield history
+
+
+def _command(*examples: str, answers: str, more: str) -> Callable[[Command], Command]:
+    return inner_command(fix_history, *examples, answers=answers, more=more)
+
+
+@_command(
+    "hardwon fix-history stats",
+    "hardwon fix-history --memory-dir AIMemory stats --json",
+    answers="""`total_fixes_attempted`, `successful_fixes` (applied and verified), `success_rate`, `models_encountered`,
+    `issue_types_seen`, `recent_activity_7days`, `knowledge_base_size`, `memory_directory`.""",
+    more="A heading, then eight lines `  key: value` in a fixed order.",
+)
+def stats(ctx: typer.Context, as_json: Json = False) -> None:
+    """Print how much was tried, and how much of it worked."""
+    with _opened(ctx) as history:
+        found = history.get_memory_stats()
+    if as_json:
+        write_json(found)
+        return
+    rounded = {name: round(value, 3) if isinstance(value, float) else value for name, value in found.items()}
+    write_text("\n".join([HEADING, *(f"  {name}: {rounded[name]}" for name in STATISTICS)]))
+
+
+@_command(
+    "hardwon fix-history model qwen2.5:7b",
+    answers="""`model_name`, `total_tests`, `success_rate`, `common_issues`, `effective_fixes`, `recent_history`,
+    `applied_rate`, `p_success`, `performance_notes`, `last_updated`.""",
+    more="One JSON object, with or without `--json`.",
+)
+def model(ctx: typer.Context, name: Name, as_json: Json = False) -> None:  # noqa: ARG001  # it prints JSON either way
+    """Print what is known of a model, as JSON."""
+    with _opened(ctx) as history:
+        write_json(history.get_model_insights(name))
+
+
+@_command(
+    "hardwon fix-history export",
+    "hardwon fix-history export insights.json --json",
+    answers="`file`.",
+    more="Writes the insights report, without a name as `ai_insights_YYYYmmdd_HHMMSS.json`; replaces a file of that name.",
+)
+def export(
+    ctx: typer.Context,
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="Where to.", show_default="ai_insights_YYYYmmdd_HHMMSS.json")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the whole report to a file. A file of that name is replaced."""
+    target = file or f"ai_insights_{datetime.now().astimezone():%Y%m%d_%H%M%S}.json"
+    with _opened(ctx) as history:
+        history.export_insights(target)
+    if as_json:
+        write_json({"file": target})
+    else:
+        write_text(f"Insights exported to {target}")
+
+
+@_command(
+    "hardwon fix-history recent",
+    "hardwon fix-history recent 30 --json",
+    answers="as `hardwon recent` prints it.",
+    more="As `hardwon recent`.",
+)
+def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Limit = limits.FIXES_LISTED, as_json: Json = False) -> None:
+    """List the fixes that were tried in the last days."""
+    with _opened(ctx) as history:
+        show_recent(history.memory, days, limit, as_json=as_json)
+
+
+@_command(
+    "hardwon fix-history successful",
+    "hardwon fix-history successful --json",
+    answers="as `hardwon successful` prints it.",
+    more="As `hardwon successful`.",
+)
+def successful(ctx: typer.Context, limit: Shown = STRATEGIES_LISTED, as_json: Json = False) -> None:
+    """List what worked best, by issue type."""
+    with _opened(ctx) as history:
+        show_successful(history.memory, limit, as_json=as_json)
+
+
+@_command(
+    "hardwon fix-history patterns",
+    "hardwon fix-history patterns --json",
+    answers="as `hardwon patterns` prints it.",
+    more="As `hardwon patterns`.",
+)
+def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False, as_json: Json = False) -> None:
+    """List the issues that keep coming up, and what fixes them."""
+    with _opened(ctx) as history:
+        show_patterns(history.memory, limit, every=every, as_json=as_json)
+
+
+@_command(
+    "hardwon fix-history cleanup",
+    "hardwon fix-history cleanup 90 --json",
+    answers="`failed`, `successful`, `kept`, `left`, `dry_run`, `event_ids` (for undo).",
+    more="""As `hardwon cleanup`, but at once and without asking; tells how many went and stayed, and how to take it back.""",
+)
+def cleanup(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS, as_json: Json = False) -> None:
+    """Take out old fixes at once. What they taught stays; prints how to take it back."""
+    with _opened(ctx) as history, progress("cleaning up"):
+        done = history.auto_cleanup(days)
+        hints = "".join(undo_hint(history.memory, event_id) for event_id in done["event_ids"])
+    if as_json:
+        write_json(done)
+    else:
+        write_text(cleaned_text(done, days) + hints)

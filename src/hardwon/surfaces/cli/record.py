@@ -1,0 +1,202 @@
+"""`hardwon record`: facts, episodes, fixes and trajectories, from options or from JSON."""
+
+from typing import Annotated, Final
+
+import typer
+
+from hardwon.records.kinds import AnyRecord, Fact, Kind
+from hardwon.surfaces.cli.base import (
+    RECORDING,
+    Json,
+    add_app,
+    chosen,
+    complain,
+    inner_command,
+    new_app,
+    record_json,
+    signed,
+    write,
+    write_json,
+)
+from hardwon.surfaces.cli.input import STDIN, Options, enveloped, issue_of, json_object, objects_of
+
+record: Final = new_app(
+    name="record",
+    help="Keep a fact, an episode, a fix or a trajectory, from options or from JSON.",
+    add_completion=False,
+)
+add_app(
+    "record",
+    RECORDING,
+    record,
+    more="""The JSON is one object, a list of them, or one after the other (JSON Lines): from a file with `--from-json FILE`,
+    from standard input with `-`. An object has the keywords of `Memory.record_fact` and its like (see
+    [records.md](records.md)), and those of the envelope: `author`, `source`, `timestamp`, `tags`, `related_files`,
+    `git_commit`, `git_branch`, `failure_hash`, `recalled`. An option holds for every object that does not say it itself. All
+    of them are kept in one transaction or, where one is refused, none; `load` takes in whole records, and more of them.""",
+)
+
+_ANSWERS: Final = "JSON: `ids` and `records`, in the order in which they were given."
+
+FromJson = Annotated[str | None, typer.Option(metavar="FILE", help="A file of JSON objects; - is standard input.")]
+
+
+@inner_command(
+    record,
+    'hardwon record fact "The staging database listens on port 5433." --fact-type observation --tag db',
+    "hardwon record fact --from-json facts.jsonl --author importer --json",
+    answers=f"{_ANSWERS} One that was known already is the first that said so.",
+)
+@enveloped
+def fact(
+    ctx: typer.Context,
+    content: Annotated[
+        str | None, typer.Argument(help="One self-contained sentence; - reads JSON from standard input.")
+    ] = None,
+    fact_type: Annotated[str | None, typer.Option(help="error, solution, observation or decision.")] = None,
+    confidence: Annotated[float | None, typer.Option(help="How sure you are, from 0 to 1.", show_default="0.5")] = None,
+    restate: Annotated[bool, typer.Option("--restate", help="Have the LLM write it anew, if it can.")] = False,
+    *,
+    envelope: Options,
+    from_json: FromJson = None,
+    as_json: Json = False,
+) -> None:
+    """Keep one sentence that is true. Who says again what is known strengthens it."""
+    own = {"content": _text(content), "fact_type": fact_type, "confidence": confidence, "restate": restate or None}
+    _record(ctx, "fact", own | envelope, content, from_json, as_json)
+
+
+@inner_command(
+    record,
+    'hardwon record episode easy --score 0.4 --mistake "guessed the schema" --success "read the logs first"',
+    "hardwon record episode --from-json episodes.jsonl --tag nightly",
+    answers=_ANSWERS,
+)
+@enveloped
+def episode(
+    ctx: typer.Context,
+    task_id: Annotated[str | None, typer.Argument(help="The task; - reads JSON from standard input.")] = None,
+    score: Annotated[float | None, typer.Option(help="How it ended, from 0 to 1.")] = None,
+    steps: Annotated[int | None, typer.Option(help="How many steps it took.")] = None,
+    trajectory_summary: Annotated[str | None, typer.Option("--trajectory-summary", help="What was done, in short.")] = None,
+    mistakes: Annotated[list[str] | None, typer.Option("--mistake", help="What went wrong; as often as you like.")] = None,
+    successes: Annotated[list[str] | None, typer.Option("--success", help="What went well; as often as you like.")] = None,
+    mistake_cards: Annotated[
+        list[str] | None,
+        typer.Option("--mistake-card", metavar="JSON", help="A mistake and what would have been right; as often as you like."),
+    ] = None,
+    *,
+    envelope: Options,
+    from_json: FromJson = None,
+    as_json: Json = False,
+) -> None:
+    """Keep one scored attempt at a task."""
+    cards = [json_object("--mistake-card", each) for each in mistake_cards or ()]
+    own = {
+        "task_id": _text(task_id),
+        "score": score,
+        "steps": steps,
+        "trajectory_summary": trajectory_summary,
+        "mistakes": mistakes,
+        "successes": successes,
+        "mistake_cards": cards,
+    }
+    _record(ctx, "episode", own | envelope, task_id, from_json, as_json)
+
+
+@inner_command(
+    record,
+    'hardwon record fix "no answer in 30 s" --model qwen2.5:7b --issue-type TIMEOUT --fix-command "ollama serve" '
+    "--fix-success --verification-success",
+    "hardwon record fix --from-json fixes.jsonl --json",
+    answers=_ANSWERS,
+)
+@enveloped
+def fix(
+    ctx: typer.Context,
+    description: Annotated[str | None, typer.Argument(help="What was wrong; - reads JSON from standard input.")] = None,
+    model: Annotated[str | None, typer.Option(help="The model that had the issue.")] = None,
+    issue_type: Annotated[str | None, typer.Option(help="The sort of issue, such as TIMEOUT.", show_default="CUSTOM")] = None,
+    error_output: Annotated[str | None, typer.Option(help="What it printed.")] = None,
+    issue: Annotated[str | None, typer.Option(metavar="JSON", help="The whole issue instead.")] = None,
+    fix_success: Annotated[bool | None, typer.Option("--fix-success/--fix-failure", help="Whether the fix went in.")] = None,
+    verification_success: Annotated[
+        bool | None, typer.Option("--verification-success/--verification-failure", help="Whether it was seen to work.")
+    ] = None,
+    analysis: Annotated[str | None, typer.Option(help="Why it was wrong.")] = None,
+    fix_commands: Annotated[
+        list[str] | None, typer.Option("--fix-command", help="What was run; as often as you like. It is kept, never run.")
+    ] = None,
+    fixer_type: Annotated[str | None, typer.Option(help="Who fixed it.", show_default="claude")] = None,
+    execution_time_seconds: Annotated[float | None, typer.Option(help="How long it took.")] = None,
+    confidence: Annotated[float | None, typer.Option(help="How sure the fixer was, from 0 to 1.")] = None,
+    notes: Annotated[str | None, typer.Option(help="What else there is to say.")] = None,
+    *,
+    envelope: Options,
+    from_json: FromJson = None,
+    as_json: Json = False,
+) -> None:
+    """Keep one attempt to fix an issue: whether it went in, and whether it was then seen to work."""
+    own = {
+        "issue": issue_of(issue, model=model, issue_type=issue_type, description=_text(description), error_output=error_output),
+        "fix_success": fix_success,
+        "verification_success": verification_success,
+        "analysis": analysis,
+        "fix_commands": fix_commands,
+        "fixer_type": fixer_type,
+        "execution_time_seconds": execution_time_seconds,
+        "confidence": confidence,
+        "notes": notes,
+    }
+    _record(ctx, "fix", own | envelope, description, from_json, as_json)
+
+
+@inner_command(
+    record,
+    'hardwon record trajectory "make the tests pass" --step \'{"action": "pytest", "observation": "2 failed", "reward": 0.2}\' '
+    "--final-reward 0.2",
+    "hardwon record trajectory --from-json trajectories.jsonl --json",
+    answers=_ANSWERS,
+)
+@enveloped
+def trajectory(
+    ctx: typer.Context,
+    task: Annotated[str | None, typer.Argument(help="What it was for; - reads JSON from standard input.")] = None,
+    steps: Annotated[
+        list[str] | None,
+        typer.Option("--step", metavar="JSON", help="action, observation and reward of a step; as often as there were."),
+    ] = None,
+    final_reward: Annotated[float | None, typer.Option(help="How it ended, from 0 (not solved) to 1.")] = None,
+    *,
+    envelope: Options,
+    from_json: FromJson = None,
+    as_json: Json = False,
+) -> None:
+    """Keep what was done step by step, and how it ended."""
+    own = {"task": _text(task), "steps": [json_object("--step", each) for each in steps or ()], "final_reward": final_reward}
+    _record(ctx, "trajectory", own | envelope, task, from_json, as_json)
+
+
+def _text(argument: str | None) -> str | None:
+    return None if argument == STDIN else argument
+
+
+def _record(ctx: typer.Context, kind: Kind, given: Options, argument: str | None, from_json: str | None, as_json: bool) -> None:
+    """`argument` is the text before the options: where it is `-`, JSON is read, as with `--from-json -`."""
+    if argument == STDIN and from_json not in (None, STDIN):
+        raise typer.BadParameter(f"- is standard input, and {from_json} another file: name one of them")
+    said = signed(ctx, {name: value for name, value in given.items() if value not in (None, [])})
+    file = STDIN if argument == STDIN else from_json
+    objects = [said] if file is None else [said | each for each in objects_of(file)]
+    with chosen(ctx).open() as memory:
+        _tell(memory.record_many(kind, objects), as_json)
+
+
+def _tell(kept: list[AnyRecord], as_json: bool) -> None:
+    if as_json:
+        write_json({"ids": [each.id for each in kept], "records": list(map(record_json, kept))})
+        return
+    write("".join(f"{each.id}\n" for each in kept))
+    for each in kept:
+        for finding in (each.findings or ()) if isinstance(each, Fact) else ():
+            complain(f"{each.id} does not stand alone: {finding}")

@@ -1,0 +1,188 @@
+"""The one door: whoever asks from outside is let in here, and everything they ask is carried out here. REST, MCP and the web
+have no other way to a memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+
+from hardwon import limits
+from hardwon.errors import ConflictError, InvalidInputError, NotAdmittedError, RepeatedError, TooManyRequestsError
+from hardwon.memory import Memory
+from hardwon.memory.tokens import Tokens
+from hardwon.surfaces.arguments import Arguments
+from hardwon.surfaces.operations import OPERATIONS, Operation, json_bytes
+from hardwon.trust.access import Caller, check_access
+
+HOW: Final = "send a token as `Authorization: Bearer …`; hardwon tokens create makes one"
+
+
+class Gate:
+    """Lets callers in, and carries out what they may ask. Safe to use from many threads."""
+
+    def __init__(
+        self,
+        open_memory: Callable[[str], Memory],
+        tokens: Tokens | None,
+        *,
+        open_to: Caller | None = None,
+        requests_per_s: float = limits.REQUESTS_PER_S,
+    ) -> None:
+        """`open_memory` opens the memory for a project. `tokens`: those that let somebody in. `open_to`: who everybody is
+        taken for that sends no token; only for callers of this machine, and only where its owner said so."""
+        self._memories = _Memories(open_memory)
+        self._tokens = tokens
+        self._open_to = open_to
+        self._rate = _Rate(requests_per_s)
+
+    def close(self) -> None:
+        """Waits for nobody: whoever serves ends what is under way first."""
+        self._memories.close()
+
+    def admit(self, secret: str | None) -> Caller:
+        """Whose token it is."""
+        if secret is None and self._open_to is not None:
+            caller = self._open_to
+        else:
+            found = self._tokens.caller(secret) if secret is not None and self._tokens is not None else None
+            if found is None:
+                said = "no token was sent" if secret is None else "the token is unknown, expired or revoked"
+                raise NotAdmittedError(f"{said}: {HOW}")
+            caller = found
+        self._rate.count(caller)
+        return caller
+
+    @property
+    def asks_for_tokens(self) -> bool:
+        """False where everybody is let in."""
+        return self._open_to is None
+
+    def projects(self, caller: Caller, project: str) -> list[str]:
+        """The projects that have records, as far as the caller reaches. `project`: any, to have the memory open."""
+        check_access(caller, "read", None)
+        with self._memories.use(project) as memory:
+            found = memory.projects()
+        return found if caller.projects is None else [name for name in found if name in caller.projects]
+
+    def perform(self, caller: Caller, name: str, project: str, said: Arguments, key: str | None = None) -> Any:
+        """Carries out an operation, if the caller may. `key`: under an idempotency key, once."""
+        operation = OPERATIONS[name]
+        with self.memory(caller, operation, project) as memory:
+            if key is None or operation.again is None:
+                return operation.do(memory, said, caller)
+            return _once(memory, operation, said, caller, key)
+
+    @contextmanager
+    def memory(self, caller: Caller, operation: Operation, project: str) -> Iterator[Memory]:
+        """The project's memory for an operation that streams; everything else goes through `perform`."""
+        self.check(caller, operation, project)
+        with self._memories.use(project) as memory:
+            yield memory
+
+    def check(self, caller: Caller, operation: Operation, project: str) -> None:
+        """Raises where the caller may not. Everything that is carried out was checked; who has a body to read asks before."""
+        check_access(caller, operation.scope, project, whole=operation.whole)
+
+    def open_projects(self) -> list[str]:
+        """Those whose memory is open."""
+        return self._memories.names()
+
+
+def _once(memory: Memory, operation: Operation, said: Arguments, caller: Caller, key: str) -> Any:
+    if not key or len(key) > limits.IDEMPOTENCY_KEY_CHARS_MAX or not key.isprintable():
+        allowed = f"1 to {limits.IDEMPOTENCY_KEY_CHARS_MAX} printable characters, such as a UUID"
+        raise InvalidInputError.one("Idempotency-Key", key, allowed)
+    assert operation.again is not None  # noqa: S101  # for type checkers: who calls has looked
+    wanted = _fingerprint(operation.name, json_bytes(said))
+    try:
+        with memory.once(_fingerprint(caller.name, key.encode("utf-8", "surrogatepass")), wanted):
+            return operation.do(memory, said, caller)
+    except RepeatedError as before:
+        if before.said != wanted:
+            raise ConflictError(
+                "the idempotency key was used for another request: send the same one again, or this one under a key of its own"
+            ) from None
+        return operation.again(memory, before.ids)
+
+
+def _fingerprint(name: str, said: bytes) -> bytes:
+    return blake2b(len(name).to_bytes(4, "big") + name.encode() + said, digest_size=32).digest()
+
+
+@dataclass
+class _Open:
+    memory: Memory
+    users: int = 0
+
+
+class _Memories:
+    """The memories that are open, one for each project; of many, those that nobody uses are closed."""
+
+    def __init__(self, open_memory: Callable[[str], Memory]) -> None:
+        self._open_memory = open_memory
+        self._lock = threading.Lock()
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+
+    @contextmanager
+    def use(self, project: str) -> Iterator[Memory]:
+        with self._lock:
+            known = project in self._open
+        spare = [] if known else [_Open(self._open_memory(project))]  # what takes long to open holds up nobody else
+        with self._lock:
+            if project not in self._open:
+                self._open[project] = spare.pop() if spare else _Open(self._open_memory(project))
+            held = self._open[project]
+            held.users += 1
+            self._open.move_to_end(project)
+            spare += self._too_many()
+        try:
+            for one in spare:
+                one.memory.close()
+            yield held.memory
+        finally:
+            with self._lock:
+                held.users -= 1
+
+    def _too_many(self) -> list[_Open]:
+        spare = len(self._open) - limits.MEMORIES_OPEN_MAX
+        names = [name for name, held in self._open.items() if not held.users][: max(spare, 0)]
+        return [self._open.pop(name) for name in names]
+
+    def names(self) -> list[str]:
+        with self._lock:
+            return list(self._open)
+
+    def close(self) -> None:
+        with self._lock:
+            held, self._open = list(self._open.values()), OrderedDict()
+        for one in held:
+            one.memory.close()
+
+
+class _Rate:
+    """How fast each caller asks: a bucket that fills by so many requests a second."""
+
+    def __init__(self, per_s: float) -> None:
+        self._per_s = per_s
+        self._most = max(per_s * limits.REQUESTS_BURST_S, 1.0)
+        self._lock = threading.Lock()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def count(self, caller: Caller) -> None:
+        whose, at = caller.token_id or caller.name, time.monotonic()
+        with self._lock:
+            left, since = self._buckets.get(whose, (self._most, at))
+            left = min(self._most, left + (at - since) * self._per_s)
+            self._buckets[whose] = (left - 1 if left >= 1 else left, at)
+            self._buckets.move_to_end(whose)
+            if len(self._buckets) > limits.CALLERS_REMEMBERED_MAX:
+                self._buckets.popitem(last=False)
+        if left < 1:
+            wait_s = (1 - left) / self._per_s
+            raise TooManyRequestsError(f"{caller.name} asks too often: wait {wait_s:.2g} seconds", wait_s)

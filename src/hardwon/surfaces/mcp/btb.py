@@ -1,0 +1,251 @@
+"""The tool names of the BTB memory server, for agents that were told to call them: `hardwon mcp --btb`.
+
+They ask the same memory through the same gate, and answer in BTB's words. Where a file would lie is computed as for a tree of
+files; the files themselves are there only where the memory has a tree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Final, NamedTuple
+
+from pydantic import Field
+
+from hardwon import limits
+from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
+from hardwon.records.kinds import INTAKE, Experience, Outcome
+from hardwon.surfaces.arguments import Arguments, Limited, Nothing, Remember
+from hardwon.surfaces.mcp import answers as text
+from hardwon.surfaces.mcp.answers import bounded_text, fitted
+from hardwon.surfaces.mcp.tools import LEFT_OUT, Answer
+from hardwon.surfaces.mcp.views import Visitor
+from hardwon.surfaces.operations import jsonable
+from hardwon.text.globs import Glob
+from hardwon.tree.routing import Coherence, file_name
+from hardwon.trust.access import Scope
+
+_ROUTER: Final = Coherence()
+
+
+class BtbRemember(Remember):
+    """A memory; `metadata` are keys of your own."""
+
+    metadata: Annotated[dict[Name, Scalar], Field(max_length=limits.ITEMS_MAX, description="Keys of your own.")] = {}
+
+
+class BtbRecall(Arguments):
+    """Which memories; all that is given must hold."""
+
+    pattern: Annotated[Text | None, Field(description="A glob over their paths.", examples=["outcome=failure/**/*.json"])] = (
+        None
+    )
+    outcome: Annotated[Outcome | None, Field(description="success, failure, learning or interaction.")] = None
+    tool: Annotated[Name | None, Field(description="The tool.")] = None
+    metadata: Annotated[dict[Name, Scalar], Field(max_length=limits.ITEMS_MAX, description="Other keys they must have.")] = {}
+    limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = limits.BTB_RECALL_SHOWN
+
+
+class BtbHotspots(Limited):
+    """What counts as one."""
+
+    threshold: Annotated[Unit, Field(description="At least this share of what lies above it.")] = limits.HOTSPOT_SHARE
+
+
+class BtbDerive(Arguments):
+    """Paths of files."""
+
+    paths: Annotated[
+        Texts,
+        Field(description="Paths with key=value folders.", examples=[["brain/outcome=failure/tool=web_search/a.json"]]),
+    ]
+
+
+class BtbTransmit(Arguments):
+    """A packet that is to be routed. Nothing is written."""
+
+    packet: Annotated[
+        JsonObject, Field(description="Its keys and values.", examples=[{"outcome": "failure", "tool": "unknown"}])
+    ]
+
+
+def _remember(visitor: Visitor, said: BtbRemember) -> Any:
+    given = {name: getattr(said, name) for name in said.model_fields_set if name != "metadata"}
+    # A routing key may come among the others, as it always could.
+    known = Remember.model_fields.keys() - {"content", "outcome"}
+    given |= {name: value for name, value in said.metadata.items() if name in known}
+    given["keys"] = said.keys | {name: value for name, value in said.metadata.items() if name not in known}
+    kept = visitor.ask("remember", {name: jsonable(value) for name, value in given.items()})
+    return {"id": kept.id, "path": kept.path or _path_of(kept)}
+
+
+def _packet(record: Experience) -> dict[str, Any]:
+    return {"outcome": record.outcome, "tool": record.tool, **record.extra}
+
+
+def _path_of(record: Experience) -> str:
+    name = file_name(record.metadata.context.timestamp, record.summary or "", record.id[-12:])
+    return f"{_ROUTER.route(_packet(record)).folder}/{name}"
+
+
+def _experiences(visitor: Visitor, filters: Mapping[str, Any]) -> Iterator[Experience]:
+    cursor: str | None = None
+    for _ in range(0, limits.BTB_LOOKED_AT_MAX, limits.PAGE_RECORDS_MAX):
+        more = {"cursor": cursor} if cursor else {}
+        page = visitor.ask("page", {"kind": "experience", "limit": limits.PAGE_RECORDS_MAX, **filters, **more})
+        yield from page.records
+        cursor = page.next
+        if cursor is None:
+            return
+
+
+def _below_root(pattern: str) -> str:
+    """The glob from the root on. Callers write it with the root's folders before it, or without."""
+    segments = pattern.split("/")
+    for number, segment in enumerate(segments):
+        if segment == INTAKE or not set("=*?[").isdisjoint(segment):
+            return "/".join(segments[number:])
+    return pattern
+
+
+def _recall(visitor: Visitor, said: BtbRecall) -> Any:
+    filters = {name: value for name, value in (("outcome", said.outcome), ("tool", said.tool)) if value is not None}
+    glob = Glob(_below_root(said.pattern)) if said.pattern else None
+    found = []
+    for record in _experiences(visitor, filters):
+        path = _path_of(record)
+        keys = {name: record.extra.get(name) for name in said.metadata}
+        if keys == said.metadata and (glob is None or glob.matches(path)):
+            found.append({**_memory(record), "_path": path})
+        if len(found) == said.limit:
+            break
+    return {"memories": found}
+
+
+def _memory(record: Experience) -> dict[str, Any]:
+    return {
+        "id": record.id,
+        "timestamp": jsonable(record.metadata.context.timestamp),
+        "outcome": record.outcome,
+        "tool": record.tool,
+        "summary": record.summary,
+        "content": record.content,
+        "metadata": record.extra,
+    }
+
+
+def _reflect(visitor: Visitor, _: Nothing) -> Any:
+    found = visitor.ask("reflect")
+    return {
+        "total_memories": found.total,
+        "by_outcome": found.by_outcome,
+        "by_tool": found.by_tool,
+        "failure_hotspots": found.hotspots,
+        "success_patterns": found.strengths,
+        "recent": [_memory(record) for record in found.recent if isinstance(record, Experience)],
+        "insights": found.insights,
+    }
+
+
+def _hotspots(visitor: Visitor, said: BtbHotspots) -> Any:
+    return {"hotspots": visitor.ask("hotspots", {"share": said.threshold, "limit": said.limit})}
+
+
+def _recalled_text(given: Any) -> str:
+    lines = [f"{each['_path']} ({each['timestamp']}): {each['content']}" for each in given["memories"]]
+    return text.data(lines) if lines else "Nothing here has these keys."
+
+
+class BtbTool(NamedTuple):
+    """`scope` is what the operations that it asks take."""
+
+    title: str
+    description: str
+    scope: Scope
+    takes: type[Arguments]
+    run: Callable[[Visitor, Any], Any]
+    said: Callable[[Any], str]
+
+    @property
+    def reads(self) -> bool:
+        return self.scope == "read"
+
+
+BTB_TOOLS: Final[Mapping[str, BtbTool]] = MappingProxyType(
+    {
+        "btb_remember": BtbTool(
+            "Keep a memory",
+            "Keep a memory under its outcome, tool and key (as remember does). Returns its id and path.",
+            "write",
+            BtbRemember,
+            _remember,
+            lambda given: f"Kept as {given['path']} ({given['id']}).",
+        ),
+        "btb_recall": BtbTool(
+            "Memories with these keys",
+            "Memories that have these keys, or whose path matches a glob, newest first. To search by words, use recall.",
+            "read",
+            BtbRecall,
+            _recall,
+            _recalled_text,
+        ),
+        "btb_reflect": BtbTool(
+            "What the memories add up to",
+            "Totals, where failures and successes pile up, the newest memories, and sentences. Takes nothing.",
+            "read",
+            Nothing,
+            _reflect,
+            lambda given: text.data([f"{given['total_memories']} memories", *given["insights"]]),
+        ),
+        "btb_map": BtbTool(
+            "The map",
+            "The tree of memories as text, with a count and share for each branch. Takes nothing.",
+            "read",
+            Nothing,
+            lambda visitor, _: {"map": text.topology(visitor.ask("topology"))},
+            lambda given: str(given["map"]),
+        ),
+        "btb_hotspots": BtbTool(
+            "Where memories pile up",
+            "Places that hold at least a share (`threshold`) of what lies above them, the largest first.",
+            "read",
+            BtbHotspots,
+            _hotspots,
+            lambda given: text.hotspots(given["hotspots"]),
+        ),
+        "btb_derive": BtbTool(
+            "The schema behind paths",
+            "The schema that files packets where these paths lie: each key=value folder becomes a level.",
+            "read",
+            BtbDerive,
+            lambda _, said: {"schema": Coherence.derive(said.paths)},
+            lambda given: json.dumps(given["schema"], indent=1),
+        ),
+        "btb_schema": BtbTool(
+            "The schema in use",
+            "Which keys are asked for, in which order, and the values that each may have. Takes nothing.",
+            "read",
+            Nothing,
+            lambda _, __: {"schema": dict(_ROUTER.schema)},
+            lambda given: json.dumps(given["schema"], indent=1),
+        ),
+        "btb_transmit": BtbTool(
+            "Where a packet belongs",
+            "The path that a packet with these keys would have. Nothing is written: btb_remember does that.",
+            "read",
+            BtbTransmit,
+            lambda _, said: {"path": _ROUTER.transmit(said.packet).removeprefix(f"{_ROUTER.root}/")},
+            lambda given: str(given["path"]),
+        ),
+    }
+)
+
+
+def btb_answer(tool: BtbTool, given: Any) -> Answer:
+    value, left_out = fitted(jsonable(given), limits.TOOL_RESULT_CHARS_MAX)
+    said = bounded_text(tool.said(given))
+    if left_out:
+        note = f"Left out to keep this short: {left_out}. Ask with a smaller limit, or read hardwon://record/{{id}}."
+        return Answer({**value, LEFT_OUT: note}, f"{said}\n{note}")
+    return Answer(value, said)

@@ -1,0 +1,122 @@
+"""Where the usual MCP clients keep the servers they start, and how one is added there without touching anything else."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from hardwon import limits
+from hardwon.capture import agent_settings as json_settings
+from hardwon.capture.agent_settings import Settings
+from hardwon.errors import PlaceError
+
+MCP_SERVERS: Final = "mcpServers"
+_PRIVATE: Final = 0o600  # a new file: it says where somebody's memory is
+
+
+@dataclass(frozen=True)
+class Client:
+    """`project` and `user` are its files, below the project's folder and the user's; `key` is where servers stand in them.
+    `typed`: an entry says of which sort the server is. `add`: its own command to add one, where it has one."""
+
+    title: str
+    project: str | None
+    user: str
+    key: str = MCP_SERVERS
+    typed: bool = False
+    add: str | None = None
+
+    @property
+    def is_toml(self) -> bool:
+        return self.user.endswith(".toml")
+
+    def file(self, for_user: bool, home: Path, folder: Path) -> Path:
+        return home / self.user if for_user or self.project is None else folder / self.project
+
+
+_DESKTOP: Final = "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
+
+CLIENTS: Final[Mapping[str, Client]] = MappingProxyType(
+    {
+        "claude-code": Client("Claude Code", ".mcp.json", ".claude.json", typed=True, add="claude mcp add {name} -- {command}"),
+        "claude-desktop": Client("Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"),
+        "cursor": Client("Cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
+        "vscode": Client(
+            "VS Code",
+            ".vscode/mcp.json",
+            "Library/Application Support/Code/User/mcp.json" if sys.platform == "darwin" else ".config/Code/User/mcp.json",
+            key="servers",
+            typed=True,
+        ),
+        "windsurf": Client("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
+        "gemini-cli": Client("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
+        "codex": Client("Codex", None, ".codex/config.toml", "mcp_servers", add="codex mcp add {name} -- {command}"),
+    }
+)
+
+
+def snippet(client: Client, name: str, command: Sequence[str]) -> str:
+    """What has to stand in the client's file."""
+    if client.is_toml:
+        # A JSON string is a TOML string as well.
+        lines = [
+            f"[{client.key}.{json.dumps(name, ensure_ascii=False)}]",
+            f"command = {json.dumps(command[0], ensure_ascii=False)}",
+            f"args = {json.dumps(list(command[1:]), ensure_ascii=False)}",
+        ]
+        return "\n".join(lines)
+    return json.dumps({client.key: {name: _entry(client, command)}}, indent=2)
+
+
+def own_command(client: Client, name: str, command: Sequence[str]) -> str | None:
+    """How the client itself is told to add it."""
+    return client.add and client.add.format(name=shlex.quote(name), command=shlex.join(command))
+
+
+def _entry(client: Client, command: Sequence[str]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": "stdio"} if client.typed else {}
+    return {**entry, "command": command[0], "args": list(command[1:])}
+
+
+def write(client: Client, path: Path, name: str, command: Sequence[str]) -> bool:
+    """Adds the server to the client's file, or brings its entry up to date; False where it stands there already."""
+    _check_json(client, path)
+    settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
+    servers = _servers(settings, client, path)
+    entry = _entry(client, command)
+    if servers.get(name) == entry:
+        return False
+    json_settings.write(path, {**settings, client.key: {**servers, name: entry}}, text, _PRIVATE)
+    return True
+
+
+def take_out(client: Client, path: Path, name: str) -> bool:
+    """Takes the server out of the client's file; False where it does not stand there."""
+    if not path.exists():
+        return False
+    _check_json(client, path)
+    settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
+    servers = _servers(settings, client, path)
+    if name not in servers:
+        return False
+    others = {each: entry for each, entry in servers.items() if each != name}
+    json_settings.write(path, {**settings, client.key: others}, text)
+    return True
+
+
+def _check_json(client: Client, path: Path) -> None:
+    if client.is_toml:
+        raise PlaceError(f"{path} is TOML, which is not written here: edit it, or use the command of {client.title}")
+
+
+def _servers(settings: Settings, client: Client, path: Path) -> dict[str, Any]:
+    servers = settings.get(client.key, {})
+    if not isinstance(servers, dict):
+        json_settings.refuse(path, f"its {client.key} is no object but {json_settings.shown(servers)}")
+    return servers

@@ -1,0 +1,456 @@
+"""What a memory answers, as JSON and back, and the JSON Schemas of both: one shape for every surface.
+
+A record is as `to_json` writes it, absent optional fields left out; every other answer is an object with all of its fields.
+Times are ISO 8601 in UTC.
+
+Everything that `Memory` offers to callers outside this process, declared once: what it takes and gives, the scope that it
+takes, and where it is found on each surface. REST routes, MCP tools, the client and the matrices that test them are made from
+this table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import UTC, date, datetime
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+from hardwon.brief.advice import Advice
+from hardwon.errors import InvalidInputError, UnknownRecordError
+from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, FixTotals, IssueTrend, IssueTypeRecord
+from hardwon.learn.compare import Comparison
+from hardwon.learn.fixes import ModelInsights, Pattern, Solution, Strategy, TemporalPattern
+from hardwon.learn.odds import Odds
+from hardwon.learn.rules import Card, Rule, ScoreHistory, TaskScores
+from hardwon.learn.topology import Branch, Hotspot, Reflection
+from hardwon.memory import Memory
+from hardwon.memory.context import Context
+from hardwon.memory.results import (
+    Activity,
+    CleanedUp,
+    Compacted,
+    Compressed,
+    Consolidation,
+    Credited,
+    Diagnosis,
+    Forgotten,
+    Held,
+    LifeEvent,
+    Links,
+    Loaded,
+    Page,
+    SimilarIssues,
+    Synced,
+)
+from hardwon.memory.stats import Stats
+from hardwon.outside.locations import is_url
+from hardwon.records.fields import problems_of
+from hardwon.records.kinds import (
+    MODEL_OF_KIND,
+    Adopted,
+    AnyRecord,
+    Decision,
+    Episode,
+    Experience,
+    Fact,
+    Fix,
+    Trajectory,
+    Validation,
+)
+from hardwon.search.rank import Hit
+from hardwon.surfaces import arguments as takes
+from hardwon.surfaces.arguments import Arguments
+from hardwon.trust.access import Caller, Scope, includes
+from hardwon.trust.redact import redact_json
+
+# ---- shapes ------------------------------------------------------------
+
+REF: Final = "#/components/schemas/{model}"
+
+
+def jsonable(value: Any) -> Any:
+    """A value as JSON has it."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if is_dataclass(value):
+        return {field.name: jsonable(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: jsonable(inner) for name, inner in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {str(name): jsonable(inner) for name, inner in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        return [jsonable(inner) for inner in value]
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is nothing that goes over a wire")
+
+
+def json_bytes(value: Any) -> bytes:
+    """One line of JSON."""
+    return json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+@cache
+def adapter_of(shape: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)
+
+
+def parsed(shape: Any, data: Any) -> Any:
+    """What `jsonable` made, as what it was."""
+    try:
+        return adapter_of(shape).validate_python(data)
+    except ValidationError as error:
+        raise InvalidInputError(problems_of(error)) from None
+
+
+def schema_of(shape: Any) -> dict[str, Any]:
+    """The JSON Schema of what `jsonable` makes of it."""
+    return adapter_of(shape).json_schema(schema_generator=_NamedTuplesAreObjects)
+
+
+def schemas_of(shapes: Mapping[str, Any], ref: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The schemas of several at once, by their names, and the definitions that they share."""
+    given = [(name, "validation", adapter_of(shape)) for name, shape in shapes.items()]
+    made, shared = TypeAdapter.json_schemas(given, ref_template=ref, schema_generator=_NamedTuplesAreObjects)  # type: ignore[arg-type]
+    return {name: schema for (name, _), schema in made.items()}, shared.get("$defs", {})
+
+
+class _NamedTuplesAreObjects(GenerateJsonSchema):
+    def named_tuple_schema(self, schema: Any) -> JsonSchemaValue:
+        inner = {field["name"]: self.generate_inner(field["schema"]) for field in schema["fields"]}
+        required = [field["name"] for field in schema["fields"] if field["schema"]["type"] != "default"]
+        return {"type": "object", "properties": inner, "required": required}
+
+    def arguments_schema(self, schema: Any) -> JsonSchemaValue:
+        """As pydantic saw named tuples before it had a schema of their own."""
+        return self.kw_arguments_schema(schema["arguments_schema"], schema.get("var_kwargs_schema"))
+
+
+# ---- operations ------------------------------------------------------------
+
+Method = Literal["GET", "POST"]
+Signature = Literal["author", "by"]
+Again = Callable[[Memory, list[str]], Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One use of a memory. `path` is below a project's address; `signs` is the keyword by which `Memory` is told who asks;
+    `tool` and `command` are its names as an MCP tool and on the command line, None where it has none there. `again` answers a
+    request that was carried out before, from the ids that it concerned; None where doing it twice does no harm. `streams`:
+    its body or its answer goes as a stream, which each surface does in its own way. `whole`: it reaches into every project,
+    so a token for some of them is not enough."""
+
+    name: str
+    scope: Scope
+    method: Method
+    path: str
+    takes: type[Arguments]
+    gives: Any
+    do: Callable[[Memory, Any, Caller], Any]
+    tool: str | None = None
+    command: str | None = None
+    signs: Signature | None = None
+    again: Again | None = None
+    destructive: bool = False
+    streams: Literal["in", "out"] | None = None
+    whole: bool = False
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.name in _READING
+
+    @property
+    def description(self) -> str:
+        return " ".join((getattr(Memory, self.name).__doc__ or "").split())
+
+
+def _asked(name: str, signs: Signature | None) -> Callable[[Memory, Arguments, Caller], Any]:
+    def ask(memory: Memory, said: Arguments, caller: Caller) -> Any:
+        signed = {signs: caller.name} if signs else {}
+        return getattr(memory, name)(**said.given(), **signed)
+
+    return ask
+
+
+def _same_record(memory: Memory, ids: list[str]) -> Any:
+    found = memory.get(ids[0]) if ids else None
+    if found is None:
+        raise UnknownRecordError("this request was carried out before, and what it made was forgotten since")
+    return found
+
+
+def _get(memory: Memory, said: takes.GetRecord, _: Caller) -> AnyRecord:
+    found = memory.get(said.record_id, said.as_of)
+    if found is None:
+        raise UnknownRecordError(f"there is no record {said.record_id} in project {memory.project!r}")
+    return found
+
+
+def _audit(memory: Memory, said: takes.OfRecord, _: Caller) -> list[LifeEvent]:
+    life = memory.audit(said.record_id)
+    if not life:
+        raise UnknownRecordError(f"there is no record {said.record_id} in project {memory.project!r}, and never was one")
+    return life
+
+
+def _stats(memory: Memory, _: takes.Nothing, caller: Caller) -> Stats:
+    """Where the file lies, or the database, is for those who are on this machine."""
+    found = memory.stats()
+    if caller.token_id is None:
+        return found
+    return replace(found, location="PostgreSQL" if is_url(found.location) else Path(found.location).name)
+
+
+def _signed(record: Mapping[str, Any], caller: Caller, field: str) -> AnyRecord:
+    """The record as its caller's own. What it claims to be is taken from those alone who may decide that."""
+    kind = record.get("kind")
+    if not isinstance(kind, str) or kind not in MODEL_OF_KIND:
+        raise InvalidInputError.one(f"{field}.kind", kind, ", ".join(MODEL_OF_KIND))
+    made = MODEL_OF_KIND[kind].model_validate(redact_json(dict(record))[0] if kind == "episode" else dict(record))
+    metadata = made.metadata
+    if not includes(caller.scope, "govern"):
+        _check_claims_nothing(metadata.validation, f"{field}.metadata.validation")
+    signed: AnyRecord = made.altered(metadata=metadata.altered(source=metadata.source.altered(author=caller.name)))
+    return signed
+
+
+def _check_claims_nothing(validation: Validation, field: str) -> None:
+    plain = {"status": "hypothesis", "verified_by": None, "verification_id": None}
+    for name, usual in plain.items():
+        claimed = getattr(validation, name)
+        if claimed != usual:
+            allowed = f"{usual or 'nothing'}; a token with the scope govern may claim more"
+            raise InvalidInputError.one(f"{field}.{name}", claimed, allowed)
+
+
+def _add(memory: Memory, said: takes.Add, caller: Caller) -> str:
+    return memory.add(_signed(said.record, caller, "record"))
+
+
+def _add_many(memory: Memory, said: takes.AddMany, caller: Caller) -> list[str]:
+    return memory.add_many(_signed(record, caller, f"records.{number}") for number, record in enumerate(said.records))
+
+
+def _streamed(memory: Memory, said: Arguments, caller: Caller) -> Any:
+    raise TypeError(f"{memory.project}: a stream is read and written by the surface itself ({said}, {caller.name})")
+
+
+def _operation(
+    name: str,
+    scope: Scope,
+    place: str,
+    takes_: type[Arguments],
+    gives: Any,
+    *,
+    tool: str | None = None,
+    command: str | None = None,
+    signs: Signature | None = None,
+    do: Callable[[Memory, Any, Caller], Any] | None = None,
+    **more: Any,
+) -> Operation:
+    method, path = place.split(" ")
+    how = do or _asked(name, signs)
+    return Operation(name, scope, "GET" if method == "GET" else "POST", path, takes_, gives, how, tool, command, signs, **more)
+
+
+_RECORDING: Final[dict[str, Any]] = {"signs": "author", "again": _same_record}
+_DECIDING: Final[dict[str, Any]] = {"signs": "by", "again": _same_record}
+
+_ALL: Final = (
+    # recording
+    _operation(
+        "remember", "write", "POST /experiences", takes.Remember, Experience, tool="remember", command="remember", **_RECORDING
+    ),
+    _operation(
+        "record_fact", "write", "POST /facts", takes.RecordFact, Fact, tool="record_fact", command="record fact", **_RECORDING
+    ),
+    _operation(
+        "record_trajectory",
+        "write",
+        "POST /trajectories",
+        takes.RecordTrajectory,
+        Trajectory,
+        tool="record_trajectory",
+        command="record trajectory",
+        **_RECORDING,
+    ),
+    _operation(
+        "record_episode",
+        "write",
+        "POST /episodes",
+        takes.RecordEpisode,
+        Episode,
+        tool="record_episode",
+        command="record episode",
+        **_RECORDING,
+    ),
+    _operation(
+        "record_fix", "write", "POST /fixes", takes.RecordFix, Fix, tool="record_fix", command="record fix", **_RECORDING
+    ),
+    _operation("add", "write", "POST /records", takes.Add, str, do=_add, again=lambda _, ids: ids[0]),
+    _operation("add_many", "write", "POST /records/batch", takes.AddMany, list[str], do=_add_many, again=lambda _, ids: ids),
+    _operation(
+        "credit",
+        "write",
+        "POST /credits",
+        takes.Credit,
+        list[str],
+        tool="credit",
+        command="credit",
+        signs="by",
+        again=lambda _, ids: ids,
+    ),
+    # asking
+    _operation("recall", "read", "POST /recall", takes.Recall, list[Hit], tool="recall", command="recall"),
+    _operation("context", "read", "POST /context", takes.GetContext, Context, tool="context", command="context"),
+    _operation("advise", "read", "POST /advice", takes.Advise, Advice, tool="advise", command="advise"),
+    _operation("get", "read", "GET /records/{record_id}", takes.GetRecord, AnyRecord, do=_get, command="show"),
+    _operation("page", "read", "GET /records", takes.GetPage, Page, command="browse"),
+    _operation("links", "read", "GET /records/{record_id}/links", takes.OfRecord, Links, command="audit"),
+    _operation("audit", "read", "GET /records/{record_id}/audit", takes.OfRecord, list[LifeEvent], do=_audit, command="audit"),
+    _operation(
+        "similar_issues",
+        "read",
+        "POST /similar-issues",
+        takes.SimilarTo,
+        SimilarIssues,
+        tool="similar_issues",
+        command="similar",
+    ),
+    _operation("odds", "read", "POST /odds", takes.GetOdds, Odds, command="odds"),
+    _operation("patterns", "read", "GET /patterns", takes.Limited, list[Pattern], command="patterns"),
+    _operation("temporal_patterns", "read", "GET /temporal-patterns", takes.Nothing, list[TemporalPattern]),
+    _operation("strategies", "read", "GET /strategies", takes.GetStrategies, list[Strategy], command="strategies"),
+    _operation("failed_strategies", "read", "GET /failed-strategies", takes.GetStrategies, list[Strategy]),
+    _operation(
+        "best_strategies",
+        "read",
+        "GET /best-strategies",
+        takes.GetBestStrategies,
+        dict[str, list[Strategy]],
+        command="successful",
+    ),
+    _operation("model_insights", "read", "GET /model-insights", takes.OfModel, ModelInsights, tool="insights", command="model"),
+    _operation("fix_totals", "read", "GET /fixes/totals", takes.Nothing, FixTotals),
+    _operation("fix_days", "read", "GET /fixes/days", takes.LastDays, list[FixDay]),
+    _operation("fix_types", "read", "GET /fixes/types", takes.OfLastDays, list[IssueTypeRecord]),
+    _operation("fix_matrix", "read", "GET /fixes/matrix", takes.Nothing, list[FixCell], command="matrix"),
+    _operation("fix_trends", "read", "GET /fixes/trends", takes.LastDays, list[IssueTrend], command="trends"),
+    _operation("fixers", "read", "GET /fixes/fixers", takes.Nothing, list[FixerRecord], command="fixers"),
+    _operation("fixes_since", "read", "GET /fixes/count", takes.Since, int),
+    _operation("solutions", "read", "POST /solutions", takes.GetSolutions, list[Solution], command="solutions"),
+    _operation("rules", "read", "GET /rules", takes.GetRules, list[Rule], tool="rules", command="rules"),
+    _operation("candidate_rules", "read", "GET /rules/candidates", takes.Limited, list[Rule]),
+    _operation("cards", "read", "GET /cards", takes.GetCards, list[Card], command="cards"),
+    _operation("tasks", "read", "GET /tasks", takes.Limited, list[TaskScores]),
+    _operation("scores", "read", "GET /scores", takes.OfTask, ScoreHistory, command="scores"),
+    _operation("compare", "read", "GET /comparison", takes.Compare, Comparison, command="compare"),
+    _operation("decisions", "read", "GET /decisions", takes.GetDecisions, list[Decision], command="decisions"),
+    _operation("adopted", "read", "GET /adopted", takes.GetAdopted, list[Adopted]),
+    _operation("failing_tests", "read", "GET /tests/failing", takes.Nothing, list[str]),
+    _operation("stats", "read", "GET /stats", takes.Nothing, Stats, do=_stats, tool="stats", command="stats"),
+    _operation("activity", "read", "GET /activity", takes.Between, list[Activity]),
+    _operation("helpful", "read", "GET /helpful", takes.GetHelpful, list[Credited]),
+    _operation("stale_records", "read", "GET /stale", takes.Limited, list[Held]),
+    _operation("change_mark", "read", "GET /change-mark", takes.Nothing, str),
+    _operation("topology", "read", "GET /topology", takes.Nothing, Branch, tool="map", command="map"),
+    _operation("hotspots", "read", "GET /hotspots", takes.GetHotspots, list[Hotspot], tool="hotspots", command="hotspots"),
+    _operation("reflect", "read", "GET /reflection", takes.Nothing, Reflection, tool="reflect", command="reflect"),
+    _operation("export", "read", "GET /export", takes.Nothing, AnyRecord, do=_streamed, command="export", streams="out"),
+    # deciding what is believed
+    _operation(
+        "verify",
+        "govern",
+        "POST /records/{record_id}/verify",
+        takes.Verify,
+        AnyRecord,
+        tool="verify",
+        command="verify",
+        **_RECORDING,
+    ),
+    _operation(
+        "publish", "govern", "POST /records/{record_id}/publish", takes.OfRecord, AnyRecord, command="publish", **_DECIDING
+    ),
+    _operation(
+        "archive",
+        "govern",
+        "POST /records/{record_id}/archive",
+        takes.Archive,
+        AnyRecord,
+        tool="archive",
+        command="archive",
+        **_DECIDING,
+    ),
+    _operation(
+        "supersede", "govern", "POST /records/{old_id}/supersede", takes.Supersede, AnyRecord, command="supersede", **_DECIDING
+    ),
+    _operation("consolidate", "govern", "POST /consolidate", takes.Consolidate, Consolidation, command="consolidate"),
+    _operation("rollback", "govern", "POST /rollback", takes.Rollback, Decision, command="rollback", **_DECIDING),
+    _operation("undo", "govern", "POST /decisions/{decision_id}/undo", takes.Undo, AnyRecord, command="undo", **_DECIDING),
+    # taking away, and looking after it
+    _operation("forget", "admin", "POST /forget", takes.Forget, Forgotten, command="forget", signs="by", destructive=True),
+    _operation("cleanup", "admin", "POST /cleanup", takes.Cleanup, CleanedUp, command="cleanup", signs="by", destructive=True),
+    _operation("compress", "admin", "POST /compress", takes.Compress, Compressed, command="compress", signs="by"),
+    _operation("compact", "admin", "POST /compact", takes.Nothing, Compacted, command="compact", destructive=True),
+    _operation("load", "admin", "POST /import", takes.Load, Loaded, do=_streamed, command="load", signs="by", streams="in"),
+    _operation(
+        "backup", "admin", "GET /backup", takes.Nothing, bytes, do=_streamed, command="backup", streams="out", whole=True
+    ),
+    _operation("doctor", "admin", "GET /doctor", takes.Nothing, Diagnosis, command="doctor"),
+    _operation("rebuild", "admin", "POST /rebuild", takes.Nothing, int, command="rebuild"),
+    _operation("reembed", "admin", "POST /reembed", takes.Nothing, int, command="reembed"),
+    _operation("sync", "admin", "POST /sync", takes.Nothing, Synced, command="sync"),
+)
+
+OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType({operation.name: operation for operation in _ALL})
+_READING: Final = frozenset(each.name for each in _ALL if each.scope == "read") | {"doctor", "backup"}
+
+HERE_ALONE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "close": "ends the caller's own memory",
+        "browse": "pages do the same for callers elsewhere",
+        "keep": "add does the same and gives the id",
+        "keep_many": "add_many does the same and gives the ids",
+        "record_many": "several of one kind from the caller's own files: elsewhere add_many takes several records",
+        "take_in": "brings records with authors of their own: import does that for an administrator",
+        "put_entries": "for what keeps things under names of its own; elsewhere remember and supersede do it",
+        "append_entries": "for what keeps things in a row of its own; elsewhere add_many does it",
+        "entries": "pages by tag do the same for callers elsewhere",
+        "entry_names": "for whoever lists the names that it put things under",
+        "trajectory": "a block of the caller's own code; what it records goes through record_trajectory",
+        "episode": "a block of the caller's own code; what it records goes through record_episode",
+        "now": "the memory's own clock",
+        "once": "is what an idempotency key does",
+        "projects": "is of no project: each surface lists those that the caller reaches",
+        "project_of": "tells what a memory of this machine would be asked about",
+        "place_of": "tells where a file of this machine would be",
+        "exists": "tells whether a file of this machine is there",
+        "in_project": "opens the caller's own memory once more: callers elsewhere name the project they ask about",
+        "restore": "puts a file of this machine in the memory's place while nobody asks it anything",
+        "merge": "opens another memory of this machine; import takes in what another exported",
+        "make_tree": "makes files beside the memory's own",
+        "check_stale": "looks at a checkout, which is where the caller is and not where the memory is",
+        "record_tests": "reads the files that tests are about, in the caller's checkout",
+        "publish_tested": "is asked by a git hook of the caller's checkout",
+        "tokens": "whoever could make tokens from outside could make itself stronger ones",
+        "fix_history": "the tables of the file itself",
+        "tree": "the files beside the memory",
+        "location": "a path of this machine",
+    }
+)
+"""What `Memory` offers to its own process alone, and why."""

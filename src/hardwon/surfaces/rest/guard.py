@@ -1,0 +1,620 @@
+"""What whoever starts a server decides: where it listens, and which names and pages it answers.
+
+What went wrong, as RFC 9457 has it (`application/problem+json`). docs/serve.md lists the types.
+
+What a server did, for Prometheus. No label takes a value that a caller makes up.
+
+What every request passes before anything looks at what it asks for: whose name it calls us by, whose page sends it, whose
+token it brings, how much it sends and how slowly. It holds for whatever is mounted behind it, and for every address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import logging
+import math
+import re
+import reprlib
+import socket
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from hardwon import limits
+from hardwon.errors import (
+    VALUE_CHARS_SHOWN,
+    BusyError,
+    ClosedError,
+    ConflictError,
+    EmbeddingError,
+    FileOnlyError,
+    ForbiddenError,
+    FullError,
+    HardwonError,
+    InvalidInputError,
+    LlmError,
+    NotAdmittedError,
+    Problem,
+    TooManyRequestsError,
+    UnknownOutcomeError,
+    UnknownRecordError,
+    UnreachableError,
+)
+from hardwon.surfaces.arguments import Nothing
+from hardwon.surfaces.gate import Gate
+from hardwon.trust.access import Caller
+from hardwon.trust.redact import redact, redact_json
+
+# ---- rest settings ------------------------------------------------------------
+
+_HOST: Final = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?")
+_ORIGIN: Final = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
+_LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`port` is the real one. `spool`: a folder for bodies and answers on their way, as private as the memory."""
+
+    host: str
+    port: int
+    default_project: str
+    spool: Path
+    tls: bool = False
+    allow_hosts: tuple[str, ...] = ()
+    allow_origins: tuple[str, ...] = ()
+    btb: bool = False
+
+    def __post_init__(self) -> None:
+        for host in self.allow_hosts:
+            if not _HOST.fullmatch(host.lower()):
+                raise InvalidInputError.one("allow_host", host, "a name or an address, with or without a port")
+        for origin in self.allow_origins:
+            if not _ORIGIN.fullmatch(origin.lower()):
+                raise InvalidInputError.one("allow_origin", origin, "an origin such as https://tools.example.org")
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls else "http"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{_in_url(self.host)}:{self.port}"
+
+    def knows_host(self, header: str) -> bool:
+        """Whether a request that names this host means us. A name that was allowed without a port holds for any."""
+        given = _HOST.fullmatch(header.lower())
+        if given is None:
+            return False
+        name, port = given["name"], given["port"]
+        allowed = {host.lower() for host in self.allow_hosts}
+        if name in allowed or f"{name}:{port}" in allowed:
+            return True
+        ours = int(port) == self.port if port else self.port == (443 if self.tls else 80)
+        return ours and name in self._own_names()
+
+    def knows_origin(self, origin: str, host: str) -> bool:
+        """Whether a page of this origin may ask: one of our own, or one that was allowed."""
+        given = origin.lower()
+        return given == f"{self.scheme}://{host.lower()}" or given in {each.lower() for each in self.allow_origins}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name it goes by; those without a port hold for any."""
+        return (*self._own_names(), *(host.lower() for host in self.allow_hosts))
+
+    def _own_names(self) -> tuple[str, ...]:
+        if is_loopback(self.host):
+            return (_in_url(self.host), *_LOOPBACK_NAMES)
+        if self.host in ("0.0.0.0", "::"):  # noqa: S104  # nosec B104  # every address: only those of this machine are known to be ours
+            return _LOOPBACK_NAMES
+        return (_in_url(self.host),)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = {str(each[4][0]) for each in socket.getaddrinfo(host, None)}
+    except OSError:
+        return False
+    return bool(found) and all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in found)
+
+
+def _in_url(host: str) -> str:
+    return f"[{host.lower()}]" if ":" in host else host.lower()
+
+
+# ---- rest problems ------------------------------------------------------------
+
+MEDIA_TYPE: Final = "application/problem+json"
+_log: Final = logging.getLogger("hardwon.surfaces")
+_REDACTED_CHARS: Final = 10 * VALUE_CHARS_SHOWN
+"""Looked through for secrets before a value is cut: one that is cut in half is not known any more."""
+
+
+class Sort(NamedTuple):
+    """A type of problem: `urn:hardwon:problem:` and its name."""
+
+    status: int
+    name: str
+    title: str
+
+    @property
+    def type(self) -> str:
+        return f"urn:hardwon:problem:{self.name}"
+
+
+NOT_ADMITTED: Final = Sort(401, "not-admitted", "No valid token was sent")
+FORBIDDEN: Final = Sort(403, "forbidden", "The token does not reach that far")
+FOREIGN_ORIGIN: Final = Sort(403, "foreign-origin", "Pages of other sites may not ask")
+NOT_FOUND: Final = Sort(404, "not-found", "There is nothing of that name")
+WRONG_METHOD: Final = Sort(405, "wrong-method", "That is not done there")
+TOO_SLOW: Final = Sort(408, "too-slow", "The body did not arrive in time")
+CONFLICT: Final = Sort(409, "conflict", "Something else is there already")
+TOO_LARGE: Final = Sort(413, "too-large", "The body is too large")
+ADDRESS_TOO_LONG: Final = Sort(414, "address-too-long", "The address is too long")
+WRONG_MEDIA_TYPE: Final = Sort(415, "wrong-media-type", "The body is of another type than what is read here")
+FOREIGN_HOST: Final = Sort(421, "foreign-host", "The server does not go by that name")
+INVALID_INPUT: Final = Sort(422, "invalid-input", "The input breaks a rule")
+TOO_MANY: Final = Sort(429, "too-many-requests", "The caller asks too often")
+HEADERS_TOO_LARGE: Final = Sort(431, "headers-too-large", "The headers are too large")
+INTERNAL: Final = Sort(500, "internal", "The server failed")
+OUTSIDE: Final = Sort(502, "outside-failed", "A model that the server asks gave no answer that can be used")
+BUSY: Final = Sort(503, "busy", "The server is busy")
+FULL: Final = Sort(507, "full", "There is no room")
+
+SORTS: Final = (
+    NOT_ADMITTED,
+    FORBIDDEN,
+    FOREIGN_ORIGIN,
+    NOT_FOUND,
+    WRONG_METHOD,
+    TOO_SLOW,
+    CONFLICT,
+    TOO_LARGE,
+    ADDRESS_TOO_LONG,
+    WRONG_MEDIA_TYPE,
+    FOREIGN_HOST,
+    INVALID_INPUT,
+    TOO_MANY,
+    HEADERS_TOO_LARGE,
+    INTERNAL,
+    OUTSIDE,
+    BUSY,
+    FULL,
+)
+
+_SORT_OF: Final[tuple[tuple[type[HardwonError], Sort], ...]] = (
+    (InvalidInputError, INVALID_INPUT),
+    (FileOnlyError, INVALID_INPUT),
+    (UnknownRecordError, NOT_FOUND),
+    (ConflictError, CONFLICT),
+    (NotAdmittedError, NOT_ADMITTED),
+    (ForbiddenError, FORBIDDEN),
+    (TooManyRequestsError, TOO_MANY),
+    (BusyError, BUSY),
+    (ClosedError, BUSY),
+    (UnreachableError, BUSY),
+    (UnknownOutcomeError, BUSY),  # under its idempotency key it may be sent again
+    (FullError, FULL),
+    (LlmError, OUTSIDE),
+    (EmbeddingError, OUTSIDE),
+)
+_UNTOLD: Final = "what happened is in the server's log"
+
+
+class RefusedError(Exception):
+    """A request that gets no further; `sort` says why."""
+
+    def __init__(self, sort: Sort, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.sort, self.detail, self.headers = sort, detail, dict(headers or {})
+
+
+def answer_to(error: Exception) -> Response:
+    """What is answered where something was raised. What only the server's owner should know goes to the log."""
+    if isinstance(error, RefusedError):
+        return _answer(error.sort, error.detail, headers=error.headers)
+    sort = next((sort for known, sort in _SORT_OF if isinstance(error, known)), INTERNAL)
+    if isinstance(error, InvalidInputError):
+        shown = [_shown(problem) for problem in error.problems[: limits.PROBLEMS_SHOWN_MAX]]
+        said = "; ".join(f"{each['field']}: {each['value']!r} is not allowed; allowed: {each['allowed']}" for each in shown)
+        return _answer(sort, f"{error.where}: {said}" if error.where else said, shown)
+    if sort in (INTERNAL, FULL) or isinstance(error, UnreachableError | UnknownOutcomeError):
+        known = isinstance(error, HardwonError)
+        said = f"{type(error).__name__}: {error}" if known else "".join(traceback.format_exception(error))
+        _log.error("%s", redact(said)[0])
+        return _answer(sort, _UNTOLD, headers=_headers_of(error, sort))
+    return _answer(sort, redact(str(error))[0], headers=_headers_of(error, sort))
+
+
+def _headers_of(error: Exception, sort: Sort) -> dict[str, str]:
+    if sort is NOT_ADMITTED:
+        return {"WWW-Authenticate": "Bearer"}
+    if isinstance(error, TooManyRequestsError):
+        return {"Retry-After": str(max(1, math.ceil(error.wait_s)))}
+    return {"Retry-After": str(limits.RETRY_AFTER_S)} if sort is BUSY else {}
+
+
+def _answer(
+    sort: Sort, detail: str, errors: Sequence[Mapping[str, Any]] = (), headers: Mapping[str, str] | None = None
+) -> Response:
+    told = {"type": sort.type, "title": sort.title, "status": sort.status, "detail": detail}
+    if errors:
+        told["errors"] = list(errors)
+    return Response(json.dumps(told, ensure_ascii=True), sort.status, headers, MEDIA_TYPE)
+
+
+def _shown(problem: Problem) -> dict[str, Any]:
+    name = problem.field.rpartition(".")[2]
+    return {
+        "field": redact(_cut(problem.field))[0],
+        "value": _shown_value(problem.value, name),
+        "allowed": redact(problem.allowed)[0],
+    }
+
+
+def _shown_value(value: object, name: str) -> Any:
+    """Short, and without a secret, also one that only its name gives away."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and abs(value) <= limits.JSON_INT_ABS_MAX:
+        return value
+    text = value if isinstance(value, str) else _bounded.repr(value)
+    cleaned = str(redact_json(text[:_REDACTED_CHARS], name)[0])
+    return _cut(cleaned)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= VALUE_CHARS_SHOWN else text[:VALUE_CHARS_SHOWN] + "…"
+
+
+_bounded: Final = reprlib.Repr()
+_bounded.maxstring = _bounded.maxother = _bounded.maxlong = _REDACTED_CHARS
+_bounded.maxlevel = 3
+
+# ---- rest metrics ------------------------------------------------------------
+
+METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+UNKNOWN: Final = "unknown"
+"""The operation of a request that was refused before anybody looked what it asks for, or that asks for nothing we have."""
+
+_LATENCIES_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
+
+
+class Metrics:
+    """Counts for one server."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "hardwon_requests", "Requests that were answered.", ["operation", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "hardwon_request_seconds",
+            "How long they took.",
+            ["operation"],
+            buckets=_LATENCIES_S,
+            registry=self._registry,
+        )
+        self._in_flight = Gauge("hardwon_requests_in_flight", "Requests under way.", registry=self._registry)
+        self._sizes = _Sizes(gate)
+
+    def begun(self) -> None:
+        self._in_flight.inc()
+
+    def ended(self, operation: str, status: int, seconds: float) -> None:
+        self._in_flight.dec()
+        self._requests.labels(operation, str(status)).inc()
+        self._seconds.labels(operation).observe(seconds)
+
+    def text_for(self, caller: Caller) -> bytes:
+        """All of it; of projects, those that the caller reaches."""
+        projects = CollectorRegistry()
+        projects.register(_Projects(self._sizes.of(caller)))
+        return generate_latest(self._registry) + generate_latest(projects)
+
+
+class _Sizes:
+    """How many records the open projects have, counted now and then."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[float, int, int]] = {}
+
+    def of(self, caller: Caller) -> dict[str, tuple[int, int]]:
+        """Records, and the bytes of the file, by project."""
+        found = {}
+        with self._lock:
+            open_now = self._gate.open_projects()
+            self._known = {name: known for name, known in self._known.items() if name in open_now}
+            for project in open_now:
+                if caller.projects is not None and project not in caller.projects:
+                    continue
+                at, records, size_bytes = self._known.get(project, (0.0, 0, 0))
+                if not at or time.monotonic() - at > limits.METRICS_COUNTED_S:
+                    stats = self._gate.perform(caller, "stats", project, Nothing())
+                    records, size_bytes = stats.records, stats.size_bytes
+                    self._known[project] = (time.monotonic(), records, size_bytes)
+                found[project] = (records, size_bytes)
+        return found
+
+
+class _Projects(Collector):
+    def __init__(self, sizes: dict[str, tuple[int, int]]) -> None:
+        self._sizes = sizes
+
+    def collect(self) -> Iterable[Metric]:
+        records = GaugeMetricFamily("hardwon_records", "Records of an open project.", labels=["project"])
+        for project, (count, _) in self._sizes.items():
+            records.add_metric([project], count)
+        yield records
+        size = max((size_bytes for _, size_bytes in self._sizes.values()), default=0)
+        yield GaugeMetricFamily("hardwon_memory_bytes", "The memory's file, whatever its projects.", value=size)
+
+
+# ---- rest guards ------------------------------------------------------------
+
+LIVENESS: Final = "/healthz"
+OPERATION: Final = "hardwon.operation"
+"""Under this name a request's scope has the operation that it asks for, for metrics."""
+BODY: Final = "hardwon.body"
+THREADS: Final = "hardwon-serve"
+"""What the names of the threads begin with in which the memory is asked."""
+
+_LEFT_STATUS: Final = 499
+"""Counted for a request whose caller left, or that was cut off, before it was answered."""
+_LINGER_S: Final = 2.0
+_BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE)
+_HEADERS: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+T = TypeVar("T")
+
+
+class Workers:
+    """The threads in which the memory is asked."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(limits.SERVE_THREADS, thread_name_prefix=THREADS)
+
+    async def run(self, function: Callable[..., T], *given: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *given))
+
+    def close(self) -> None:
+        """Waits for nobody; what has not begun never does."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Guard:
+    """Stands before an application, which finds who asks in `scope["state"]["caller"]`. `mounted`: paths below which others
+    answer, who get a body only once it is whole. `signed_in`: paths below which sessions say who asks, not tokens."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        gate: Gate,
+        settings: Settings,
+        workers: Workers,
+        metrics: Metrics,
+        mounted: tuple[str, ...] = (),
+        signed_in: tuple[str, ...] = (),
+    ) -> None:
+        self._app = app
+        self._gate = gate
+        self._settings = settings
+        self._workers = workers
+        self._metrics = metrics
+        self._mounted = mounted
+        self._signed_in = signed_in
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        else:  # web sockets: nothing here speaks with them
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = time.perf_counter()
+        body = Body(scope, receive)
+        sending = _Sending(send, body)
+        self._metrics.begun()
+        self._under_way += 1
+        try:
+            await self._pass(scope, body, sending)
+        except (ClientDisconnect, _StalledError):
+            pass  # there is nobody to answer
+        except Exception as error:  # noqa: BLE001  # the edge: whatever goes wrong has an answer, and ends no server
+            with suppress(_StalledError):
+                await sending.instead(answer_to(error), scope)
+        finally:
+            self._under_way -= 1
+            self._metrics.ended(scope.get(OPERATION, UNKNOWN), sending.status, time.perf_counter() - began)
+
+    async def _pass(self, scope: Scope, body: Body, sending: _Sending) -> None:
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > limits.ADDRESS_BYTES_MAX:
+            raise RefusedError(ADDRESS_TOO_LONG, f"an address has at most {limits.ADDRESS_BYTES_MAX} bytes with its query")
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > limits.HEADERS_BYTES_MAX:
+            raise RefusedError(HEADERS_TOO_LARGE, f"headers have at most {limits.HEADERS_BYTES_MAX} bytes together")
+        self._check_host_and_origin(scope)
+        if scope["path"] != LIVENESS:
+            if self._under_way > limits.REQUESTS_AT_ONCE_MAX:
+                raise RefusedError(BUSY, "too much is under way: try again", {"Retry-After": str(limits.RETRY_AFTER_S)})
+            if not _is_below(scope, self._signed_in):
+                caller = await self._workers.run(self._gate.admit, _secret(scope))
+                scope.setdefault("state", {})["caller"] = caller
+        scope[BODY] = body
+        if _is_below(scope, self._mounted):
+            await self._app(scope, await body.whole(), sending)
+        else:
+            scope["path"] = _routed(scope)
+            await self._app(scope, body, sending)
+
+    def _check_host_and_origin(self, scope: Scope) -> None:
+        hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
+        if len(hosts) != 1 or not self._settings.knows_host(hosts[0]):
+            raise RefusedError(FOREIGN_HOST, "call the server by its own name, or start it with --allow-host")
+        if origins and not (len(origins) == 1 and self._settings.knows_origin(origins[0], hosts[0])):
+            raise RefusedError(FOREIGN_ORIGIN, "pages of this origin may not ask; --allow-origin lets one in")
+
+
+class Body:
+    """A request's body, as it comes: no more of it than is allowed, and no slower."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        declared = _values(scope, b"content-length")
+        self._declared = int(declared[0]) if declared and declared[0].isascii() and declared[0].isdigit() else 0
+        self._receive = receive
+        self._bytes = 0
+        self._bytes_max = limits.BODY_BYTES_MAX
+        self._began: float | None = None
+        self.is_over = not self._declared and not _values(scope, b"transfer-encoding")
+
+    def allow(self, bytes_max: int) -> None:
+        """For a body that goes to disk."""
+        self._bytes_max = bytes_max
+
+    async def __call__(self) -> Message:
+        if self.is_over and self._began is not None:
+            return await self._receive()  # nothing comes but that the caller leaves
+        if max(self._declared, self._bytes) > self._bytes_max:
+            raise self._too_large()
+        self._began = self._began or time.monotonic()
+        allowed_s = limits.BODY_S + self._bytes / limits.BODY_BYTES_PER_S_MIN
+        left_s = self._began + allowed_s - time.monotonic()
+        try:
+            async with asyncio.timeout(min(limits.BODY_WAIT_S, max(left_s, 0.0))):
+                message = await self._receive()
+        except TimeoutError:
+            raise RefusedError(TOO_SLOW, f"{self._bytes} bytes of the body came, and then too little") from None
+        self._bytes += len(message.get("body", b""))
+        self.is_over = not message.get("more_body", False)
+        if self._bytes > self._bytes_max:
+            raise self._too_large()
+        return message
+
+    async def whole(self) -> Receive:
+        """Once all of it is here: gives it to whoever asks, as one piece."""
+        pieces = [b""]
+        while True:
+            message = await self()
+            pieces.append(message.get("body", b""))
+            if self.is_over:
+                break
+        first: list[Message] = [{"type": "http.request", "body": b"".join(pieces), "more_body": False}]
+
+        async def receive() -> Message:
+            return first.pop() if first else await self._receive()
+
+        return receive
+
+    async def linger(self) -> None:
+        """Takes in, for a moment, what a caller still sends: one that is cut off in the middle never reads its answer."""
+        try:
+            async with asyncio.timeout(_LINGER_S):
+                while not self.is_over and self._bytes < 2 * limits.IMPORT_BYTES_MAX:
+                    message = await self._receive()
+                    self._bytes += len(message.get("body", b""))
+                    self.is_over = not message.get("more_body", False)
+        except TimeoutError:
+            pass
+
+    def _too_large(self) -> RefusedError:
+        return RefusedError(TOO_LARGE, f"a body has at most {self._bytes_max} bytes here")
+
+
+class _StalledError(Exception):
+    """Whoever asked takes nothing of the answer: it is cut off."""
+
+
+class _Sending:
+    """An answer on its way: with our headers, and to somebody who takes it."""
+
+    def __init__(self, send: Send, body: Body) -> None:
+        self._send = send
+        self._body = body
+        self.status = _LEFT_STATUS
+        self._begun = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._begun, self.status = True, message["status"]
+            present = {name.lower() for name, _ in message.get("headers", ())}
+            ours = [(name, value) for name, value in _HEADERS if name not in present]
+            close = [] if self._body.is_over else [(b"connection", b"close")]
+            message = {**message, "headers": [*message.get("headers", ()), *ours, *close]}
+        try:
+            async with asyncio.timeout(limits.SEND_WAIT_S):
+                await self._send(message)
+        except TimeoutError:
+            raise _StalledError from None
+
+    async def instead(self, answer: Any, scope: Scope) -> None:
+        """An answer in place of the one that failed. One that has begun can only be cut off: its reader notices that."""
+        if self._begun:
+            return
+        headers = [*answer.raw_headers]
+        await self({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+        content = b"" if scope["method"] == "HEAD" else answer.body
+        await self({"type": "http.response.body", "body": content, "more_body": True})
+        await self._body.linger()
+        await self({"type": "http.response.body", "body": b""})
+
+
+def _is_below(scope: Scope, paths: tuple[str, ...]) -> bool:
+    return any(scope["path"] == path or (path != "/" and scope["path"].startswith(path + "/")) for path in paths)
+
+
+def _secret(scope: Scope) -> str | None:
+    """What a caller sent as a token; a header that is no such thing is a token that nobody has."""
+    given = _values(scope, b"authorization")
+    if not given:
+        return None
+    match = _BEARER.fullmatch(given[0])
+    return match[1] if match and len(given) == 1 else ""
+
+
+def _values(scope: Scope, name: bytes) -> list[str]:
+    return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+def _routed(scope: Scope) -> str:
+    """The path by which a route is found: a slash inside a name, and the sign that escapes it, stay escaped until then."""
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%" not in raw:
+        return str(scope["path"])
+    kept = re.sub(r"%(25|2[fF])", r"%25\1", raw.decode("latin-1"))
+    try:
+        return unquote(kept, errors="strict")
+    except UnicodeDecodeError:
+        raise RefusedError(NOT_FOUND, "an address is in UTF-8") from None

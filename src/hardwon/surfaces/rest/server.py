@@ -1,0 +1,141 @@
+"""The server as a process: its socket, its certificate, the signals that end it. uvicorn does the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hardwon import limits
+from hardwon.errors import PlaceError
+from hardwon.surfaces.rest.guard import THREADS
+
+_KEEP_ALIVE_S: Final = 5
+_LEFT_OVER_S: Final = 2.0
+"""How long to wait for a thread whose request was given up: its memory is closed by then."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate with its chain, and its key, each in PEM."""
+
+    chain: Path
+    key: Path
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        try:
+            context.load_cert_chain(self.chain, self.key)
+        except (ssl.SSLError, OSError) as error:
+            raise PlaceError(f"cannot use {self.chain} with the key {self.key}: {error.strerror or error}") from None
+        return context
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens to nobody yet, so that its port is known before anything is said of it."""
+    made: socket.socket | None = None
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        # With the protocol named, asyncio sends small answers at once instead of waiting for the last one's receipt.
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+    except (OSError, UnicodeError) as error:
+        if made is not None:
+            made.close()
+        said = error.strerror if isinstance(error, OSError) else "no such name"
+        raise PlaceError(f"cannot listen at {host}, port {port}: {said}; choose another --host or --port") from None
+    return made
+
+
+def server_of(app: FastAPI, certificate: Certificate | None, ready: Callable[[], None]) -> Server:
+    """`ready` is called when it listens."""
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what strangers send that is no HTTP is not worth a line
+    tls: dict[str, Any] = {}
+    if certificate is not None:
+        context = certificate.context()
+        tls = {
+            "ssl_certfile": certificate.chain,
+            "ssl_keyfile": certificate.key,
+            "ssl_context_factory": lambda *_: context,
+        }
+    config = uvicorn.Config(
+        app,
+        http=_Watched,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=limits.SERVED_CONNECTIONS_MAX,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=limits.SHUTDOWN_S_MAX,
+        h11_max_incomplete_event_size=limits.ADDRESS_BYTES_MAX + 2 * limits.HEADERS_BYTES_MAX,  # the guard says it better
+        **tls,
+    )
+    return Server(config, ready)
+
+
+class Server(uvicorn.Server):
+    """Ends with what it has taken on finished, and without an error; a second signal ends it at once."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  # what it overrides has it
+        if self.should_exit:
+            os._exit(128 + sig)  # whatever is under way is then as if it had never begun
+        self.should_exit = True
+
+
+def run(server: Server, listening: socket.socket) -> None:
+    """Until a signal ends it."""
+    server.run(sockets=[listening])
+    for thread in threading.enumerate():
+        if thread.name.startswith(THREADS):
+            thread.join(_LEFT_OVER_S)
+            if thread.is_alive():  # it would keep the process; a memory survives that it is cut off, as it does a power cut
+                os._exit(0)
+
+
+class _Watched(H11Protocol):
+    """Closes connections on which no request is completed, and cuts off those that read nothing of their answer."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._look(None)
+
+    def _look(self, before: object) -> None:
+        """Twice the same sight means that nothing went on for so long."""
+        if self not in self.connections:
+            return
+        sight: object = None
+        if self.transport.is_closing():
+            sight = "closing"
+        elif self.conn.their_state is h11.IDLE and (self.cycle is None or self.cycle.response_complete):
+            sight = self.cycle or "new"
+        if sight is not None and sight is before:
+            self.transport.abort()
+            return
+        self.loop.call_later(limits.HEADERS_S_MAX, self._look, sight)

@@ -1,0 +1,256 @@
+"""Figures as plotly's script takes them: plain dictionaries. The script in the browser gives them the theme's colours: a colour
+is one of the names below, as `$good`. Plotly's own Python objects would take a second to import.
+
+How pages look: the templates, what they may call, and the files that browsers keep. Whatever came out of a memory is escaped
+by the templates, without exception, and is made visible first: control characters and direction marks are written out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from hashlib import blake2b
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from hardwon import limits
+from hardwon.search.rank import headline
+from hardwon.surfaces.operations import jsonable
+
+# ---- charts ------------------------------------------------------------
+
+Figure = dict[str, Any]
+GOOD, BAD, INFO, ACCENT, QUIET = "$good", "$bad", "$info", "$accent", "$quiet"
+SECOND: Final = "$series2"
+"""Beside the accent, for a series that is neither good nor bad."""
+_TICK_CHARS: Final = 22
+_FEW_DAYS: Final = 6
+DAY_MS: Final = 86_400_000
+"""Plotly counts times in milliseconds."""
+LEGEND_ABOVE: Final[Figure] = {
+    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+    "margin": {"l": 48, "r": 12, "t": 32, "b": 40},
+}
+"""Layout of a chart whose axis has a title where the legend would be."""
+
+
+def label(name: object) -> str:
+    """A name as a chart shows it. Plotly reads some markup in texts; a name has none."""
+    text = shortened(name, limits.WEB_CHART_LABEL_CHARS).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"&#36;{text[1:]}" if text.startswith("$") else text  # it names no colour
+
+
+def names_axis(names: Sequence[object]) -> dict[str, Any]:
+    """An axis of names, cut to what leaves room for the chart. Their places are numbers: two may look alike once they are cut,
+    or look like dates."""
+    shown = [label(shortened(name, _TICK_CHARS)) for name in names]
+    return {"type": "linear", "tickvals": list(range(len(shown))), "ticktext": shown, "zeroline": False}
+
+
+def days_axis(days: Sequence[date]) -> dict[str, Any]:
+    """An axis of days. Of few days it is told where to begin and end: plotly would cut a single one into milliseconds."""
+    if not days or (max(days) - min(days)).days >= _FEW_DAYS:
+        return {"type": "date"}
+    around = [(day + timedelta(days=away)).isoformat() for day, away in ((min(days), -1), (max(days), 1))]
+    return {"type": "date", "range": around, "dtick": DAY_MS, "tickformat": "%b %-d\n%Y"}
+
+
+def thinned(points: Sequence[Any]) -> list[Any]:
+    """No more points than a chart may have: the newest."""
+    return list(points)[-limits.WEB_CHART_POINTS_MAX :]
+
+
+def figure(data: list[dict[str, Any]], **layout: Any) -> Figure:
+    return {"data": data, "layout": layout}
+
+
+def bars(x: Sequence[Any], y: Sequence[float], name: str, colour: str = ACCENT, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "x": thinned(x),
+        "y": thinned(y),
+        "name": label(name),
+        "marker": {"color": colour},
+        **more,
+    }
+
+
+def line(x: Sequence[Any], y: Sequence[float | None], name: str, colour: str = ACCENT, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": thinned(x),
+        "y": thinned(y),
+        "name": label(name),
+        "line": {"color": colour, "width": 2},
+        "marker": {"color": colour, "size": 5},
+        **more,
+    }
+
+
+def band(
+    x: Sequence[Any], low: Sequence[float | None], high: Sequence[float | None], name: str, colour: str
+) -> list[dict[str, Any]]:
+    """An interval around a line: goes before the line that it belongs to."""
+    edge = {"type": "scatter", "mode": "lines", "x": thinned(x), "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+    filled = {**edge, "y": thinned(high), "fill": "tonexty", "fillcolor": f"{colour}/0.18", "name": label(name)}
+    return [{**edge, "y": thinned(low)}, filled]
+
+
+# ---- look ------------------------------------------------------------
+
+HERE: Final = Path(__file__).parent
+STATIC: Final = "/ui/static"
+PLOTLY: Final = "plotly.min.js"
+_TYPES: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+_IN_SCRIPT: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+_UNITS: Final = ((60, "s", 1), (3_600, "min", 60), (86_400, "h", 3_600), (30 * 86_400, "d", 86_400))
+_MONTH_S: Final = 30 * 86_400
+_PLAIN_BREAKS: Final = "\n\t"
+
+
+class Asset(NamedTuple):
+    content: bytes
+    packed: bytes
+    media_type: str
+    version: str
+
+
+@cache
+def asset(name: str) -> Asset | None:
+    """A file that browsers keep; its version is part of its address."""
+    path = _plotly() if name == PLOTLY else HERE / "static" / name
+    if path is None or Path(name).name != name or path.suffix not in _TYPES or not path.is_file():
+        return None
+    content = path.read_bytes()
+    tag = version("plotly") if name == PLOTLY else blake2b(content, digest_size=8).hexdigest()
+    return Asset(content, gzip.compress(content, 6, mtime=0), _TYPES[path.suffix], tag)
+
+
+def _plotly() -> Path | None:
+    """Plotly's script, of the package that is installed, which is not imported: that takes a second."""
+    found = find_spec("plotly")
+    return Path(found.origin).parent / "package_data" / PLOTLY if found and found.origin else None
+
+
+def asset_url(name: str) -> str:
+    found = asset(name)
+    if found is None:
+        raise KeyError(name)
+    return f"{STATIC}/{found.version}/{name}"
+
+
+# --- what templates call ----------------------------------------------------------------------------------------------
+
+
+def visible(text: Any) -> str:
+    """A text with nothing in it that acts on what is around it. Line breaks and tabs stay."""
+    given = str(text)
+    if given.isprintable():
+        return given
+    return "".join(
+        char if char.isprintable() or char in _PLAIN_BREAKS else char.encode("unicode_escape").decode("ascii") for char in given
+    )
+
+
+def shortened(text: Any, most: int = 160) -> str:
+    """The beginning of a text, on one line."""
+    line = visible(" ".join(str(text)[: 8 * most].split()))
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """1,234 or 0.5; a dash for nothing."""
+    if value is None:
+        return "\u2013"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
+
+
+def percent(p: float | None, interval: tuple[float, float] | None = None) -> str:
+    """62 %, or 62 % (48 to 75 %) with the interval in which it lies."""
+    if p is None:
+        return "\u2013"
+    said = f"{100 * p:.0f} %"
+    return said if interval is None else f"{said} ({100 * interval[0]:.0f}\u2013{100 * interval[1]:.0f} %)"
+
+
+def ago(at: datetime, now: datetime | None = None) -> str:
+    """5 min ago, in 2 h, or a date where that is long ago."""
+    seconds = ((now or datetime.now(UTC)) - at).total_seconds()
+    if abs(seconds) >= _MONTH_S:
+        return at.astimezone(UTC).strftime("%Y-%m-%d")
+    for below, unit, size in _UNITS:
+        if abs(seconds) < below:
+            count = int(abs(seconds) // size)
+            return "now" if unit == "s" else f"{count} {unit} ago" if seconds >= 0 else f"in {count} {unit}"
+    raise AssertionError(seconds)
+
+
+def time(at: datetime | date | None) -> Markup | str:
+    """A time as people say it; its title and machine-readable value are exact."""
+    if at is None:
+        return "\u2013"
+    if not isinstance(at, datetime):
+        return Markup('<time datetime="{0}">{0}</time>').format(at.isoformat())
+    exact = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(exact, ago(at))
+
+
+_BADGE_CHARS: Final = 30
+"""Words of our own are shorter, and stay on one line."""
+
+_BADGES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("success", "verified", "published", "active", "fresh", "helped", "good"), "good"),
+    **dict.fromkeys(("failure", "failing", "contradicted", "bad"), "bad"),
+    **dict.fromkeys(("hypothesis", "candidate", "stale", "maybe_stale", "superseded"), "warn"),
+    **dict.fromkeys(("learning", "interaction"), "info"),
+}
+
+
+def badge(word: Any, title: str = "") -> Markup:
+    """A status, an outcome or a staleness as a small label; its colour says nothing that its word does not."""
+    said = visible(word)
+    look = _BADGES.get(said, "plain" if len(said) <= _BADGE_CHARS else "plain long")
+    return Markup('<span class="badge {}" title="{}">{}</span>').format(look, visible(title), said.replace("_", " "))
+
+
+def json_script(value: Any) -> Markup:
+    """JSON for a script element: nothing in it ends the element, or a line."""
+    text = json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.translate(_IN_SCRIPT))  # noqa: S704  # nosec B704  # what could end the element was written out
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        finalize=_shown,
+    )
+    made.filters.update(
+        shortened=shortened,
+        number=number,
+        percent=percent,
+        time=time,
+        json_script=json_script,
+        headline=headline,
+    )
+    made.globals.update(asset_url=asset_url, badge=badge, chart_prefix="")
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """Every text that a template writes is made visible, also where its author did not think of it."""
+    return visible(value) if type(value) is str else value

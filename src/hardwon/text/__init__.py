@@ -1,0 +1,1 @@
+"""Reading words: failures, entities, sentences, shell lines, terms and tokens. Pure functions."""

@@ -1,0 +1,217 @@
+"""Text that was recalled stays data. Whatever a record says, it stays inside the lines that we open and close around it, and
+reads as what it is: one item of a list that somebody else wrote.
+
+Three things can go wrong. A line break forges a line of ours: so none survives. A record repeats an earlier context, or
+guesses at the next, to make the reader believe that the data has ended: so the fence carries a mark that nobody could know
+when the record was written, and everything that looks like a fence is taken out. And a tokenizer reads the special tokens of
+a chat template wherever they stand in a text: so they are broken by a blank. What begins a line in Markdown ("#", ">",
+"```") is escaped even behind our own prefix, because a list item may hold a heading or open a code block. A role such as
+"system:" is left alone: it only means something at the beginning of a line, and no line begins with recalled text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from hardwon import limits
+
+CUT: Final = "…"
+"""The last character of a line that was longer."""
+
+
+EARLIER_CONTEXT: Final = "[earlier context]"
+"""What stands where a record held a fence line of ours."""
+
+
+def clean_line(text: str, limit: int) -> str:
+    """One line of at most `limit` characters, in which nothing is hidden and nothing acts: no line breaks, no control,
+    bidirectional, invisible or private characters, no special tokens of chat templates, no Markdown block at its beginning,
+    no fence line of ours. Cleaning it again changes nothing.
+
+    Joiners go as well: without them a composed emoji falls apart and a few scripts look less fine, with them a word can be
+    made that reads the same and is found by no filter."""
+    text = _harmless(" ".join(_seen(text).split()))
+    if text[:1] in _BLOCK_STARTS and (block := _MARKDOWN_BLOCK.match(text)):
+        text = f"{text[: block.start(1)]}\\{text[block.start(1) :]}"
+    return _cut(text, limit)
+
+
+CODE_INDENT: Final = " " * 6
+"""Before every line of code in a context: so far inside an item of a list, nothing begins a block of Markdown."""
+
+
+def clean_code(text: str, limit: int) -> list[str]:
+    """The lines of a program, each indented by CODE_INDENT and its own blanks, clean like a line but otherwise word for word.
+    Empty ones are dropped, and whatever is over `limit` characters in all."""
+    return list(filter(None, map(clean_code_line, _cut(text, limit).splitlines())))
+
+
+def clean_code_line(line: str) -> str:
+    text = _cut(_harmless(_seen(line.expandtabs(4)).rstrip()), limits.CONTEXT_LINE_CHARS_MAX - len(CODE_INDENT))
+    return CODE_INDENT + text if text.strip() else ""
+
+
+def _seen(text: str) -> str:
+    if text.isascii() and text.isprintable():
+        return text
+    text = _ESCAPE_SEQUENCE.sub("", text).translate(_visible)
+    return _ACCENTS.sub(lambda run: run.group()[: limits.ACCENTS_MAX], text)
+
+
+def _harmless(text: str) -> str:
+    return _without_special_tokens(_without_fences(text))
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return text[: max(limit - 1, 0)].rstrip() + CUT if limit > 0 else ""
+
+
+FENCE_NAME: Final = "hardwon-memory"
+"""What our fence lines begin with (`brief.fence`)."""
+
+# ---- what is seen
+
+_ESCAPE_SEQUENCE: Final = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
+_ACCENTS: Final = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+    f"{{{limits.ACCENTS_MAX + 1},}}"
+)
+_INVISIBLE: Final = frozenset(
+    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0}.union(
+        range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)
+    )
+)
+"""Letters and accents by their class that nobody sees: fillers, and the variation selectors in which whole messages hide."""
+
+
+class _Visible(dict[int, str | None]):
+    """For `translate`: blanks of all kinds as a space, what is neither seen nor a blank as nothing. Python's `isprintable`
+    is false for control, format, surrogate, private and unassigned characters and for all separators but the space."""
+
+    def __missing__(self, code: int) -> str | None:
+        character = chr(code)
+        shown: str | None = character
+        if character.isspace() or code == _BRAILLE_BLANK:
+            shown = " "
+        elif not character.isprintable() or code in _INVISIBLE:
+            shown = None
+        if len(self) >= _REMEMBERED_MAX:
+            self.clear()
+        self[code] = shown
+        return shown
+
+
+_BRAILLE_BLANK: Final = 0x2800
+_REMEMBERED_MAX: Final = 16_384
+_visible = _Visible()
+
+# ---- what is looked for, however it is written
+
+_ALIKE: Final = {
+    other: letter
+    for letter, others in {
+        "a": "аαɑ",  # noqa: RUF001
+        "b": "ьƅ",
+        "c": "сϲ",  # noqa: RUF001
+        "d": "ԁɗ",
+        "e": "еҽ℮",  # noqa: RUF001
+        "f": "ƒſ",
+        "h": "һհ",  # noqa: RUF001
+        "i": "іıι",  # noqa: RUF001
+        "m": "мⅿ",
+        "n": "ոпη",
+        "o": "оοօ",  # noqa: RUF001
+        "r": "гᴦ",  # noqa: RUF001
+        "s": "ѕꜱ",  # noqa: RUF001
+        "w": "ԝшω",
+        "y": "уүγ",  # noqa: RUF001
+        "<": "‹〈⟨≺❮",  # noqa: RUF001
+        ">": "›〉⟩≻❯",  # noqa: RUF001
+        "/": "∕⁄⧸",  # noqa: RUF001
+        "-": "‐‒–—−",  # noqa: RUF001
+        "|": "│∣ǀ",  # noqa: RUF001
+    }.items()
+    for other in others
+}
+_SKIPPED: Final = "\u0300"
+
+
+class _Plain(dict[int, str]):
+    """For `translate`: one character for each, so that places agree. Look-alikes as what they look like, everything that is
+    not seen, or only sits on another, as one sign that the patterns skip."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        plain = unicodedata.normalize("NFKC", character).casefold()
+        if unicodedata.combining(character) or not (character.isspace() or _visible[code]):
+            plain = _SKIPPED
+        elif len(plain) != 1:
+            plain = unicodedata.normalize("NFKD", character)[:1].casefold()[:1] or character
+        plain = _ALIKE.get(plain, plain)
+        if len(self) >= _REMEMBERED_MAX:
+            self.clear()
+        self[code] = plain
+        return plain
+
+
+_plain = _Plain()
+
+
+def _written(word: str) -> str:
+    return "".join(f"{re.escape(letter)}{_SKIPPED}*" for letter in word)
+
+
+_FENCE: Final = re.compile(
+    rf"(?:<|&lt;)[ \t{_SKIPPED}]{{0,9}}/?[ \t{_SKIPPED}]{{0,9}}"
+    rf"{_written('hardwon')}[ \t_.-]?{_SKIPPED}{{0,9}}{_written('memory')}"
+    r"(?:[^<>\n]{0,200}?(?:>|&gt;)|[ \t0-9a-f]*)"
+)
+_SPECIAL: Final = re.compile(
+    r"""<(?=\||!--|!\[cdata|<sys>|</sys>|/?antml:|
+        /?(?:s|bos|eos|pad|unk|mask|system|user|human|assistant|model|tool|think|thinking|instructions?|system-reminder|
+            (?:start|end|begin)_of_[a-z_]+|tool_(?:call|response|result)s?|function_(?:call|result)s?|invoke|im_(?:start|end))
+        [\s>])
+      | \[(?=/?(?:inst|system_prompt|available_tools|tool_(?:call|result)s?|tool_content|cls|sep|mask|unk|pad)\])
+      | \](?=\]>)""",
+    re.VERBOSE,
+)
+_BLOCK_STARTS: Final = frozenset("#>-*+|`~=_0123456789")
+_MARKDOWN_BLOCK: Final = re.compile(
+    r"(?:\d{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-*+.)])(?=\s|$)|>|\||`{3}|~{3}|(?:=+|-+|(?:[-*_]\s?){3,})$)"
+)
+"""Group 1 is what a backslash takes the meaning from."""
+
+
+def _plainly(text: str) -> str:
+    return text.lower() if text.isascii() else text.translate(_plain)
+
+
+def _fences(text: str) -> list[re.Match[str]]:
+    plain = _plainly(text)
+    return list(_FENCE.finditer(plain)) if "<" in plain or "&lt;" in plain else []
+
+
+def _replaced(text: str, spans: list[tuple[int, int]], new: str) -> str:
+    starts = [0, *(end for _, end in spans)]
+    ends = [*(start for start, _ in spans), len(text)]
+    return new.join(text[start:end] for start, end in zip(starts, ends, strict=True))
+
+
+def _without_fences(text: str) -> str:
+    return _replaced(text, [fence.span() for fence in _fences(text)], EARLIER_CONTEXT)
+
+
+def _without_special_tokens(text: str) -> str:
+    return _replaced(text, [(special.end(), special.end()) for special in _SPECIAL.finditer(_plainly(text))], " ")
+
+
+def without_mark_of(text: str, mark: str) -> str:
+    """No record can hold the mark of a context that is only now made, unless the caller uses one twice."""
+    plain = _plainly(text)
+    if mark not in plain.replace(_SKIPPED, ""):
+        return text
+    return _replaced(text, [found.span() for found in re.finditer(_written(mark), plain)], CUT)

@@ -1,0 +1,157 @@
+"""What a line that a shell runs tells by its looks: what commands it holds, whether its exit code speaks for them, whether it
+only looks around. It need not be right about every line: one that is not understood is taken for an ordinary command.
+
+How a command that was run is told as an observation: its first line says how it ended, the rest is what it printed.
+
+What other tools answer is judged by its words. Of a run the exit code is known, and it decides: a search that prints errors
+has worked, and a check that ends with 1 and prints nothing has not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Final, NamedTuple
+
+from hardwon.text.failures import shows_error
+
+# ---- shell lines ------------------------------------------------------------
+
+_HEREDOC: Final = re.compile(r"(?<!<)<<-?(?!<)\s*(['\"]?)(\w+)\1")
+_QUOTED: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
+_REDIRECTED: Final = re.compile(r"(?<!\d)\d*(?:&>>?|>>|[<>]&|>\||<<<?-?|[<>])\s*[^\s;|&<>]*")
+_OPERATOR: Final = re.compile(r"(&&|\|\||\|&|[;|&\n])")
+_SUBSTITUTES: Final = re.compile(r"`|\$\(|[<>]\(")
+_ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
+_LEADING_CD: Final = re.compile(
+    r"\s*cd\s+(?:'(?P<single>[^']+)'|\"(?P<double>[^\"$`\\]+)\"|(?P<bare>[^\s;&|<>()$`'\"\\*?~#]+))\s*(?:&&|;|\n)\s*(?P<rest>\S.*)",
+    re.DOTALL,
+)
+
+_LOOKING: Final = frozenset(
+    "cd pushd popd pwd ls ll dir tree cat bat head tail less more wc nl tac file stat du df realpath readlink basename dirname "
+    "echo printf true false : test [ sleep wait date whoami id hostname uname printenv export unset set alias type which "
+    "whereis man help history jobs ps top free uptime lsof grep egrep fgrep rg ag ack find fd locate sort uniq cut tr awk "
+    "column jq yq diff cmp comm xxd hexdump od strings md5sum sha1sum sha256sum tee seq clear hardwon".split()
+)
+_LOOKING_IN_GIT: Final = frozenset(
+    "status log diff show blame branch remote rev-parse rev-list ls-files ls-tree ls-remote cat-file describe reflog shortlog "
+    "grep config tag name-rev merge-base for-each-ref help version".split()
+)
+_GIT_WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
+_DOING: Final = frozenset({"-exec", "-execdir", "-ok", "-delete"})  # of find
+
+
+class Parts(NamedTuple):
+    """The commands of a line, as words in which quoted text is a single `_`, and the operator after each (empty at the end)."""
+
+    commands: list[list[str]]
+    operators: list[str]
+
+
+def parts_of(line: str) -> Parts | None:
+    """None where the line holds commands inside commands, and is left unread."""
+    masked = _QUOTED.sub(_mask, _without_here_documents(line))
+    if "(" in masked or "`" in masked:
+        return None
+    pieces = _OPERATOR.split(_REDIRECTED.sub(" ", masked))
+    commands, operators = list[list[str]](), list[str]()
+    for place in range(0, len(pieces), 2):
+        words = pieces[place].split()
+        while words and _ASSIGNED.match(words[0]):
+            del words[0]
+        if words:
+            commands.append(words)
+            operators.append(pieces[place + 1] if place + 1 < len(pieces) else "")
+    if operators and operators[-1] in (";", "\n"):
+        operators[-1] = ""
+    return Parts(commands, operators)
+
+
+def only_looks(line: str) -> bool:
+    """Whether nothing is tried: it lists, prints, searches, or writes down a text. How that ends says nothing about the next
+    time."""
+    parts = parts_of(line)
+    return parts is not None and all(map(_looks, parts.commands))
+
+
+def exit_code_tells(line: str) -> bool:
+    """Whether exit code 0 means that all of it worked. Of `make | tail` and `make; ls` it is that of the last command alone."""
+    parts = parts_of(line)
+    if parts is None:
+        return True
+    each = zip(parts.commands, parts.operators, strict=True)
+    piped_safely = {"|", "|&"} if "pipefail" in line else set[str]()
+    return all(operator in {"", "&&"} | piped_safely for words, operator in each if not _looks(words))
+
+
+def after_leading_cd(line: str) -> tuple[str, str]:
+    """Of `cd FOLDER && REST` the folder and the rest; of any other line nothing and the line."""
+    found = _LEADING_CD.fullmatch(line)
+    if found is None:
+        return "", line
+    return found["single"] or found["double"] or found["bare"], found["rest"]
+
+
+def _looks(words: list[str]) -> bool:
+    name, *rest = words
+    name = name.rpartition("/")[2]
+    if name == "git":
+        own = iter(rest)
+        for word in own:
+            if word in _GIT_WITH_VALUE:
+                next(own, None)
+            elif not word.startswith("-"):
+                return word in _LOOKING_IN_GIT
+        return True
+    if name == "sed":
+        return not any(word.startswith(("-i", "--in-place")) for word in rest)
+    if name == "command":
+        return rest[:1] in (["-v"], ["-V"])
+    return name in _LOOKING and not (name == "find" and _DOING & set(rest))
+
+
+def _mask(quoted: re.Match[str]) -> str:
+    text = quoted.group()
+    if text == "\\\n":
+        return " "
+    return "`" if text[0] == '"' and _SUBSTITUTES.search(text) else "_"
+
+
+def _without_here_documents(line: str) -> str:
+    if "<<" not in line:
+        return line
+    kept, ends = list[str](), deque[str]()
+    for text in line.split("\n"):
+        if ends:
+            if text.strip() == ends[0]:
+                ends.popleft()
+            continue
+        kept.append(text)
+        ends.extend(found[2] for found in _HEREDOC.finditer(text))
+    return "\n".join(kept)
+
+
+# ---- runs ------------------------------------------------------------
+
+_FIRST_LINE: Final = re.compile(
+    r"(?:exit code (?P<code>\d{1,3})|killed by (?P<signal>SIG[A-Z0-9]+|signal \d+)) after \d+\.\d s(?:\n|\Z)"
+)
+
+
+def told(exit_code: int, signal: str, seconds: float, output: str) -> str:
+    """The observation. `signal` is the name of the one that killed the command, empty where it ended by itself."""
+    ended = f"killed by {signal}" if signal else f"exit code {exit_code}"
+    return f"{ended} after {seconds:.1f} s\n{output}".rstrip("\n")
+
+
+def reported(observation: str) -> str:
+    """The part of an observation that tells what failed; empty where nothing did."""
+    run = _FIRST_LINE.match(observation)
+    if run is None:
+        return observation if shows_error(observation) else ""
+    if run["code"] and not int(run["code"]):
+        return ""
+    output = observation[run.end() :]
+    tells = shows_error(output) if run["signal"] else output.strip()  # what was killed had its say on something else
+    return output if tells else run.group().rstrip("\n")

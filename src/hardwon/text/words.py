@@ -1,0 +1,107 @@
+"""One key for texts that say the same, whatever their case, spacing or trailing dot.
+
+Whether two texts say the same: a measure of their words. No I/O.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from hashlib import blake2b
+from typing import Final
+
+from hardwon import limits
+
+# ---- canonical ------------------------------------------------------------
+
+_AROUND: Final = " \t.,;:!-*•\"'`"
+
+
+def canonical(text: str) -> str:
+    """Case and spacing folded, surrounding punctuation dropped, cut. Spaces are folded before it is cut: however much of
+    them somebody puts in between, what comes after is part of what is compared."""
+    words = text.split(None, limits.LESSON_CHARS_MAX)[: limits.LESSON_CHARS_MAX]
+    folded = " ".join(word[: limits.LESSON_CHARS_MAX] for word in words)
+    if not folded.isascii():
+        folded = " ".join(unicodedata.normalize("NFKC", folded[: 4 * limits.LESSON_CHARS_MAX]).split())
+    return folded.casefold().strip(_AROUND)[: limits.LESSON_CHARS_MAX].strip(_AROUND)
+
+
+def key_of(*parts: object) -> str:
+    """16 hex characters. As JSON, so that no text can pose as two parts or two as one."""
+    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"), default=str)
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+# ---- wording ------------------------------------------------------------
+
+_SAME_FROM: Final = 0.8
+"""From this share of common words on two texts may be near-duplicates."""
+
+_WORD: Final = re.compile(r"\w+(?:['\u2019]t\b)?")
+_SHORT_NOT: Final = "ai are ca could did does do had has have is might must need ought sha should was were wo would".split()
+NEGATIONS: Final = frozenset(
+    """not no never none nor neither nobody nothing nowhere without cannot hardly barely scarcely seldom rarely unable
+    impossible incorrectly wrongly falsely supposedly allegedly formerly stop stops stopped stopping refuse refuses refused
+    refusing cease ceases ceased lacks lacked prevents prevented nearly almost nicht nie niemals kein keine keinen
+    keiner ohne""".split()
+) | frozenset(short + end for short in _SHORT_NOT for end in ("n't", "n\u2019t", "nt"))
+"""Words that deny what they stand with, or take it back."""
+
+_TURNING: Final = NEGATIONS | frozenset(
+    """avoid unless except instead before after always only disable disables disabled enable enables enabled remove removes
+    removed add adds added increase increases increased decrease decreases decreased less more""".split()
+)
+"""Words that turn a sentence into its opposite: texts that differ in one of them are not the same."""
+
+_WORDS_MIN: Final = 3  # shorter texts are the same only when they are equal
+LITTLE: Final = frozenset("a an the to of in on at for and or is are was were be it this that with by as".split())
+
+Words = tuple[str, ...]
+
+
+def all_words_in(text: str) -> list[str]:
+    """Every word of a text, in small letters."""
+    return _WORD.findall(text.casefold())
+
+
+def words_of(text: str) -> Words:
+    return tuple(word for word in all_words_in(canonical(text)) if word not in LITTLE)
+
+
+def say_the_same(one: Words, other: Words) -> bool:
+    """One is the other with a few words more, in the same order. A word in another's place (another host, another file) makes
+    another text, and so does a number more, or a word that turns the meaning round."""
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) < _WORDS_MIN:
+        return shorter == longer and bool(shorter)
+    if len(shorter) < _SAME_FROM * len(longer):
+        return False
+    rest = iter(longer)
+    more = []
+    for word in shorter:
+        for found in rest:
+            if found == word:
+                break
+            more.append(found)
+        else:
+            return False
+    more += rest
+    return not any(word in _TURNING or any(char.isdigit() for char in word) for word in more)
+
+
+def spelled(value: object) -> str | None:
+    """The one text that a value is routed by, or None where it is nothing that one could be routed by (a list, an object).
+    Two values with the same spelling are the same value here: 1, 1.0 and "1"."""
+    if isinstance(value, str):
+        return value if type(value) is str else str.__str__(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not value.is_integer():
+            return float.__repr__(value)
+        value = int(value)
+    if isinstance(value, int):
+        return int.__repr__(value) if value.bit_length() <= limits.ROUTED_NUMBER_CHARS_MAX * 3 else hex(value)
+    return None

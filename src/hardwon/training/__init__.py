@@ -1,0 +1,1 @@
+"""Training memory across episodes: its functions, its file, its merge."""

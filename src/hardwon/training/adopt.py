@@ -1,0 +1,450 @@
+"""A training memory's file into the shared memory, and back.
+
+The episodes of its log become records. What the file has only added up (rules, mistakes, cards with their counts, scores older
+than the log) is kept as it is, in one record of kind `adopted`: it suggests, and counts as one source's word. Ids are derived
+from what is adopted and whose it is, so that the same file adds nothing the second time, wherever it lies, and nobody takes the
+place of another by being first. A file that went on since takes the place of its earlier state.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import from_json
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError, PlaceError
+from hardwon.learn.support import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
+from hardwon.memory import Memory
+from hardwon.memory.intake import path as checked_path
+from hardwon.memory.results import Loaded
+from hardwon.outside import files
+from hardwon.records.fields import derived_id, from_us, is_derived, parse_time, to_us
+from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
+from hardwon.store.types import Progress
+from hardwon.training import shape as episode_dict
+from hardwon.training.shape import AgentMemory, Entry
+from hardwon.trust.redact import redact
+
+_SAME_BITS_MIN: Final = 9.0
+"""What scores that agree must tell where the logs have no episode in common: less agrees by chance. A hundred times the same
+score tells nothing, for any agent may have had it; five that all differ tell this much, and so do ten of two sorts, mixed."""
+
+_MOMENT: Final = timedelta(microseconds=1)
+
+
+def adopt(
+    path: str | Path,
+    memory: Memory,
+    *,
+    author: str = TRAINING_MEMORY,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Loaded:
+    """Brings a training memory's file into a memory. Nothing in it is believed before records bear it out, or somebody verifies
+    it; `author` is the source that it counts as. The file is only read. What is wrong with it is named by its place."""
+    source = checked_path("path", path)
+    if not isinstance(memory, Memory):
+        raise InvalidInputError.one("memory", memory, "a Memory, as Memory(path) opens it")
+    adopted, episodes = _records(source, author)
+    # Of the same source: nobody's file takes the place of what another one says.
+    known = [
+        _State(record) for record in _adopted_in(memory) if record.metadata.source.author == adopted.metadata.source.author
+    ]
+    state = _State(adopted)
+    fresh = [episode for episode in episodes if not _is_here(episode, memory)]
+    is_new = memory.get(adopted.id) is None
+    replaced = [other.id for other in known if is_new and _is_later(state, other)]
+    stale = is_new and not replaced and any(_is_later(other, state) for other in known)
+    records: list[AnyRecord] = [*fresh, *([] if stale else [adopted])]
+    loaded = memory.take_in(records, dry_run, author, progress)
+    if not dry_run and memory.get(adopted.id):
+        for earlier in replaced:
+            memory.supersede(earlier, adopted.id, "a later state of the same training memory", author)
+    passed_over = len(episodes) + 1 - len(records)
+    return replace(loaded, read=loaded.read + passed_over, present=loaded.present + passed_over)
+
+
+def export_agent_memory(memory: Memory, path: str | Path | None = None, *, overwrite: bool = False) -> AgentMemory:
+    """The dict that training memory would have made of a memory's episodes, on top of what was adopted; with a `path`, also
+    written there. Archived episodes and sources that were rolled back are left out."""
+    target = None if path is None else checked_path("path", path)
+    if target and not overwrite and files.exists(target):
+        raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
+    states = [_State(record) for record in reversed(list(_trusted(memory, _adopted_in(memory))))]
+    told = _Episodes.of(memory)
+    exported = states[0].whole(told) if states else episode_dict.empty()
+    for state in states[1:]:
+        _add(exported, state.whole(told))
+    known = {each.id for state in states for each in state.told_of(told)}
+    for each in told.own:
+        if each.id not in known:
+            episode_dict.add(exported, each.entry)
+    del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
+    if target:
+        with files.writing_atomically(target) as file:
+            file.write(json.dumps(exported, indent=2, ensure_ascii=False).encode())
+    return exported
+
+
+# --- a file becomes records -------------------------------------------------------------------------------------
+
+
+def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
+    raw, written_at = _read(path)
+    try:
+        checked = TrainingMemory.model_validate(raw)
+        if checked.episode_log:  # no longer than a saved one ever is: what came before is in its counts
+            raw["episode_log"] = raw["episode_log"][-limits.TRAINING_EPISODES_STORED :]
+            checked = checked.altered(episode_log=checked.episode_log[-limits.TRAINING_EPISODES_STORED :])
+        source = Source(author=author)
+        episodes = list(_episodes(checked.episode_log, source))
+        at = max((episode.metadata.context.timestamp for episode in episodes), default=written_at)
+        data = _data(raw)
+        _check_size(raw, data)
+        adopted = Adopted(
+            id=derived_id(TRAINING_MEMORY, "memory", source.author, json.dumps(data, sort_keys=True)),
+            origin=TRAINING_MEMORY,
+            data=data,
+            metadata=Metadata(source=source, context=Moment(timestamp=at)),
+        )
+    except InvalidInputError as error:
+        raise InvalidInputError(error.problems, path.name) from None
+    return adopted, episodes
+
+
+def _read(path: Path) -> tuple[dict[str, Any], datetime]:
+    """The file's object without keys that say nothing, and when it was last written."""
+    try:
+        text = files.read_regular(path, limits.TRAINING_FILE_BYTES_MAX + 1)
+        written_at = from_us(max(0, path.stat().st_mtime_ns // 1000))
+    except OSError as error:
+        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+    where = path.name
+    if len(text) > limits.TRAINING_FILE_BYTES_MAX:
+        allowed = f"at most {limits.TRAINING_FILE_BYTES_MAX} bytes"
+        raise InvalidInputError(InvalidInputError.one("file", f"{len(text)} bytes or more", allowed).problems, where)
+    try:
+        raw = from_json(text)
+    except ValueError as error:
+        allowed = f"a training memory as JSON ({error}); the file was left as it is"
+        raise InvalidInputError(InvalidInputError.one("file", text[:40], allowed).problems, where) from None
+    if not isinstance(raw, dict):
+        raise InvalidInputError(
+            InvalidInputError.one("file", raw, "an object with the keys of a training memory").problems, where
+        )
+    return {name: value for name, value in raw.items() if value is not None}, written_at
+
+
+def _episodes(log: Iterable[LoggedEpisode], source: Source) -> Iterator[Episode]:
+    seen: dict[tuple[str, ...], int] = {}
+    for entry in log:
+        said = redact(entry.summary)[0]  # as it is kept, and comes back when it is exported
+        what = (source.author, str(to_us(entry.timestamp)), entry.task_id, repr(entry.score), str(entry.steps), said)
+        seen[what] = seen.get(what, 0) + 1  # told apart by their number: a coarse clock gives two the same time
+        yield Episode(
+            id=derived_id(TRAINING_MEMORY, "episode", *what, str(seen[what])),
+            task_id=entry.task_id,
+            score=entry.score,
+            steps=entry.steps,
+            trajectory_summary=entry.summary,
+            metadata=Metadata(source=source, context=Moment(timestamp=entry.timestamp)),
+        )
+
+
+def _data(raw: dict[str, Any]) -> dict[str, Any]:
+    """As it is kept. Scores are one text a task, for there may be very many; the summaries of the log are in its episodes."""
+    rest = deepcopy(raw)
+    log, history = rest.pop("episode_log", []), rest.get("score_history", {})
+    for task in history:
+        episode_dict.add_scores(rest, task, [])
+    rest.pop("score_history", None)
+    return {
+        "memory": rest,
+        "scores": {task: " ".join(repr(float(score)) for score in scores) for task, scores in history.items()},
+        "log": [{name: value for name, value in entry.items() if name != "summary"} for entry in log],
+    }
+
+
+def _check_size(raw: dict[str, Any], data: dict[str, Any]) -> None:
+    size = _bytes(data)
+    if size > limits.RECORD_BYTES_MAX - limits.RECORD_BYTES_MAX // 64:  # its envelope needs some
+        largest = max(raw, key=lambda name: _bytes(raw[name]))
+        allowed = (
+            f"at most {limits.RECORD_BYTES_MAX} bytes without the episode log; most of it is {largest!r}: shorten its texts, "
+            "or keep the newest, in a copy of the file, and adopt that"
+        )
+        raise InvalidInputError.one(largest, f"{size} bytes", allowed)
+
+
+def _bytes(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode())
+
+
+def _is_here(episode: Episode, memory: Memory) -> bool:
+    """Whether the memory has it as one of its own: the file was exported from here."""
+    at = episode.metadata.context.timestamp
+    return any(
+        isinstance(found, Episode) and not is_derived(found.id) and _what(found) == _what(episode)
+        for found in memory.browse(kind="episode", task_id=episode.task_id, since=at, until=at + _MOMENT)
+    )
+
+
+# --- what is kept becomes a file's dict again -------------------------------------------------------------------
+
+
+class _What(NamedTuple):
+    """What a log tells of an episode, but for its summary: enough to know it again."""
+
+    at_us: int
+    task_id: str
+    score: float
+    steps: int
+
+
+class _Told(NamedTuple):
+    """An episode of the memory, as training memory takes it."""
+
+    id: str
+    what: _What
+    entry: Entry
+    author: str
+
+
+class _Episodes(NamedTuple):
+    """The memory's trusted episodes, oldest first: those it recorded itself; and all of them by what a log tells of them."""
+
+    own: list[_Told]
+    by_what: dict[_What, list[_Told]]
+
+    @classmethod
+    def of(cls, memory: Memory) -> _Episodes:
+        found = [
+            _Told(record.id, _what(record), _entry(record), record.metadata.source.author)
+            for record in _trusted(memory, memory.browse(kind="episode"))
+            if isinstance(record, Episode)
+        ][::-1]
+        by_what: dict[_What, list[_Told]] = {}
+        for told in found:
+            by_what.setdefault(told.what, []).append(told)
+        return cls([told for told in found if not is_derived(told.id)], by_what)
+
+
+class _State:
+    """A training memory as it was when it was adopted."""
+
+    def __init__(self, record: Adopted) -> None:
+        self.id = record.id
+        self.author = record.metadata.source.author
+        memory, scores, log = (record.data.get(name) for name in ("memory", "scores", "log"))
+        shaped = isinstance(memory, dict) and isinstance(scores, dict) and isinstance(log, list)
+        try:
+            history = (
+                {task: [float(score) for score in said.split()] for task, said in (scores or {}).items()} if shaped else {}
+            )
+            given = {**(memory or {}), "score_history": history, "episode_log": log} if shaped else {}
+            TrainingMemory.model_validate(given)
+        except (AttributeError, ValueError):
+            given = {}  # a file of records may hold anything
+        self.memory: AgentMemory = {**episode_dict.empty(), **deepcopy(given)}
+        self.log: list[dict[str, Any]] = self.memory["episode_log"]
+        self.total: int = self.memory["total_episodes"]
+
+    def whole(self, told: _Episodes) -> AgentMemory:
+        """With the summaries, and without the episodes that the memory has no more."""
+        left = {
+            what: [each for each in found if each.author == self.author or not is_derived(each.id)]
+            for what, found in told.by_what.items()
+        }
+        memory = deepcopy(self.memory)
+        memory["episode_log"] = []
+        for entry in self.log:
+            found = left.get(_logged(entry))
+            if found:
+                memory["episode_log"].append({**entry, "summary": (found.pop(0).entry.log or {})["summary"]})
+        return memory
+
+    def told_of(self, told: _Episodes) -> list[_Told]:
+        """Episodes of the memory's own that are in the file already: it was exported from here. Those in its log are known by
+        what that says; of older ones it has no more than the scores, so one that arrived late is told by its own. Where
+        scores are no longer listed, whatever was recorded before the log counts as in it."""
+        logged = Counter(map(_logged, self.log))
+        found: list[_Told] = []
+        for each in told.own:
+            if logged[each.what] > 0:
+                logged[each.what] -= 1
+                found.append(each)
+        if not found:
+            return []
+        until_us, here = max(each.what.at_us for each in found), {each.id for each in found}
+        left = {task: Counter(scores) for task, scores in self.memory["score_history"].items()}
+        for entry in map(_logged, self.log):
+            left.get(entry.task_id, Counter())[entry.score] -= 1
+        unlisted = {task: older["count"] for task, older in self.memory.get("older_scores", {}).items()}
+        for each in reversed(told.own):
+            task, score = each.what.task_id, each.what.score
+            if each.id in here or each.what.at_us > until_us:
+                continue
+            if left.get(task, Counter())[score] > 0:
+                left[task][score] -= 1
+                found.append(each)
+            elif unlisted.get(task, 0) > 0:
+                unlisted[task] -= 1
+                found.append(each)
+        return found
+
+    def scores(self, task: str) -> tuple[list[float], int]:
+        """Those that are known one by one, and the number of the first of them."""
+        known: list[float] = self.memory["score_history"].get(task, [])
+        return known, episode_dict.score_total(self.memory, task)[1] - len(known)
+
+
+def _is_later(new: _State, old: _State) -> bool:
+    """Whether one is what became of the other: its log has the other's last episode. Where that may have left the log, the
+    scores of the older one are those that the newer one begins with, they differ enough among themselves to tell agents
+    apart, and lists and counts only grew."""
+    if old.log and _logged(old.log[-1]) in set(map(_logged, new.log)):
+        return True
+    if old.log and len(new.log) >= new.total:
+        return False
+    common = [_common_scores(new, old, task) for task in old.memory["score_history"]]
+    agree = all(mine == theirs for mine, theirs in common)
+    grew = all(_grew(new.memory[name], old.memory[name]) for name in ("mistakes", "successes"))
+    return agree and grew and _kept(new, old) and sum(_bits(theirs) for _, theirs in common) >= _SAME_BITS_MIN
+
+
+def _bits(scores: list[float]) -> float:
+    """How much it tells that scores are these, in this order, where how often each of them occurs is no news; no more than it
+    takes to say where they change."""
+    changes = sum(one != other for one, other in pairwise(scores))
+    told = sum(count * math.log2(len(scores) / count) for count in Counter(scores).values())
+    return min(told, changes * math.log2(len(scores))) if scores else 0.0
+
+
+def _key_of(card: dict[str, Any]) -> str:
+    """A worker, or a decision, may be whatever JSON can hold."""
+    return json.dumps(episode_dict.card_key(card), sort_keys=True)
+
+
+def _kept(new: _State, old: _State) -> bool:
+    """Whether rules and cards of the older one are there, as far as the newer one had room for them, seen as often or more."""
+    seen = {_key_of(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
+    full = len(seen) >= limits.TRAINING_CARDS
+    for card in old.memory["mistake_cards"]:
+        if seen.get(_key_of(card), math.inf if full else 0) < card.get("seen_count", 1):
+            return False
+    for task, rules in old.memory["task_rules"].items():
+        now = new.memory["task_rules"].get(task, [])
+        if len(now) < limits.TRAINING_RULES_PER_TASK and not set(rules) <= set(now):
+            return False
+    return True
+
+
+def _common_scores(new: _State, old: _State, task: str) -> tuple[list[float], list[float]]:
+    """What both list of the scores that the older one has, under the same numbers."""
+    (new_scores, new_first), (old_scores, old_first) = new.scores(task), old.scores(task)
+    start, end = max(new_first, old_first), old_first + len(old_scores)
+    return new_scores[start - new_first : end - new_first], old_scores[start - old_first :]
+
+
+def _grew(new: list[str], old: list[str]) -> bool:
+    return len(new) >= limits.TRAINING_LESSONS_MAX or new[: len(old)] == old
+
+
+def _add(memory: AgentMemory, other: AgentMemory) -> None:
+    """Adds another training memory's counts to those of the first, as if its episodes had come after them."""
+    before = memory["total_episodes"]
+    memory["total_episodes"] += other["total_episodes"]
+    memory["episode_log"] += other["episode_log"]
+    for task, older in other.get("older_scores", {}).items():
+        episode_dict.add_older(memory, task, older["count"], [older["sum"]])
+    for task, scores in other["score_history"].items():
+        episode_dict.add_scores(memory, task, scores)
+    for task, rules in other["task_rules"].items():
+        episode_dict.add_texts(memory["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK)
+    for name, most in _LISTS:
+        episode_dict.add_texts(memory[name], other[name], most)
+    for card in other["mistake_cards"]:
+        _add_card(memory["mistake_cards"], card, before)
+    episode_dict.keep_best_cards(memory["mistake_cards"])
+    told = [each["last_consolidated_at"] for each in (memory, other)]
+    if any(told):
+        memory["last_consolidated_at"] = sum(number for number in told if isinstance(number, int | float))
+    for name in other.keys() - memory.keys():
+        memory[name] = other[name]
+
+
+_LISTS: Final = (
+    ("global_rules", limits.TRAINING_GLOBAL_RULES),
+    ("mistakes", limits.TRAINING_LESSONS_MAX),
+    ("successes", limits.TRAINING_LESSONS_MAX),
+)
+
+
+def _add_card(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> None:
+    """A card that both have was seen as often as both say. Its episodes come after those `before`."""
+    seen, last = card.get("seen_count", 1), card.get("last_seen_episode", 0) + before
+    for known in cards:
+        if episode_dict.card_key(known) == episode_dict.card_key(card):
+            known.update(seen_count=known.get("seen_count", 1) + seen, last_seen_episode=last)
+            return
+    first = card.get("first_seen_episode", 0) + before
+    cards.append({**card, "seen_count": seen, "first_seen_episode": first, "last_seen_episode": last})
+
+
+# --- both ways --------------------------------------------------------------------------------------------------
+
+
+def _adopted_in(memory: Memory) -> Iterator[Adopted]:
+    for record in memory.browse(kind="adopted"):
+        there = record.metadata.validation.status != "archived"
+        if there and isinstance(record, Adopted) and record.origin == TRAINING_MEMORY:
+            yield record
+
+
+def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
+    rolled_back = {each.target for each in memory.decisions("rollback", limit=limits.SHOWN_MAX) if each.in_effect}
+    for record in records:
+        metadata = record.metadata
+        if metadata.validation.status != "archived" and metadata.source.author not in rolled_back:
+            yield record
+
+
+def _what(record: Episode) -> _What:
+    return _What(record.at_us, record.task_id, record.score, record.steps)
+
+
+def _logged(entry: dict[str, Any]) -> _What:
+    return _What(to_us(parse_time(entry["timestamp"])), entry["task_id"], entry["score"], entry.get("steps", 0))
+
+
+def _entry(episode: Episode) -> Entry:
+    log = {
+        "timestamp": episode.metadata.context.timestamp.isoformat(),
+        "task_id": episode.task_id,
+        "score": episode.score,
+        "steps": episode.steps,
+        "summary": episode.trajectory_summary,
+    }
+    cards = tuple(
+        {
+            "mistake_type": card.mistake_type,
+            "task_id": card.task_id or episode.task_id,
+            "worker_id": card.worker_id,
+            "bad_decision": card.bad_decision,
+            "correct_decision": card.correct_decision,
+            "evidence": card.evidence,
+            "lesson": card.lesson or episode_dict.NO_LESSON,
+        }
+        for card in episode.mistake_cards
+    )
+    return Entry(log, tuple(episode.mistakes), tuple(episode.successes), cards)

@@ -1,0 +1,383 @@
+"""Training memory: a dict that lessons of past episodes are kept in, one JSON file that it is saved to, and the text that the
+next prompt begins with.
+
+Scripts that say `from training.memory import …` keep working (see `drop_in/training/memory.py`). Keys, arithmetic and text are
+those of the training memory they know; what differs is that nothing gets lost. The dict is `episode_dict`, saving next to
+others is `episode_history`, the file is `episode_file`; into the shared memory and back is `episode_adoption`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, cast
+
+from hardwon import limits
+from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError, PlaceError
+from hardwon.learn import prompts as distil
+from hardwon.memory import intake
+from hardwon.memory.consolidate import ask_for_rules
+from hardwon.outside.llm import ChatModel, Llm
+from hardwon.records.fields import from_us, now
+from hardwon.records.kinds import Episode, Metadata, Moment
+from hardwon.text.clean import clean_line
+from hardwon.training import shape as episode_dict
+from hardwon.training.adopt import adopt as adopt
+from hardwon.training.adopt import export_agent_memory as export_agent_memory
+from hardwon.training.file import Locked, UnreadableError, decoded, encoded, locked, read
+from hardwon.training.history import EMPTY, EpisodeLog, History, guard, history_of, last_seen, plan, settle, with_history
+from hardwon.training.shape import AgentMemory, Checked, card_rank, score_total, whole
+from hardwon.trust.redact import redact
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_PATH: Final = str(Path("outputs", "agent_memory.json"))
+MAX_EPISODES_STORED: Final = limits.TRAINING_EPISODES_STORED
+MAX_RULES_PER_TASK: Final = limits.TRAINING_RULES_PER_TASK
+CONSOLIDATION_EVERY: Final = limits.CONSOLIDATE_EVERY_EPISODES
+
+_KEYS: Final = episode_dict.empty().keys() - {"last_consolidated_at"}
+_OF_CONTENT: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+Where = str | os.PathLike[str]
+Clock = Callable[[], datetime]
+
+
+class TrainingMemoryWarning(UserWarning):
+    """Something of a training memory is not as it should be, and the run goes on."""
+
+
+class SkippedWarning(TrainingMemoryWarning):
+    """A part of an episode, or all of it, was left out. `memory["skipped"]` counts them by field."""
+
+
+class KeptAsideWarning(TrainingMemoryWarning):
+    """A file could not be read as a training memory. It was kept under another name, which the message tells."""
+
+
+class ConsolidationWarning(TrainingMemoryWarning):
+    """A language model was of no use; the rules were found without it."""
+
+
+# --- loading and saving ---------------------------------------------------------------------------------------------------
+
+
+def new_agent_memory() -> AgentMemory:
+    """A fresh memory. No file is looked at. Saved over one that exists, it adds to it what was recorded."""
+    return _with_history(episode_dict.empty(), History(EMPTY, 0))
+
+
+def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> AgentMemory:
+    """The memory that is kept in the file, or a fresh one where there is none.
+
+    A file that is no training memory is kept aside under a new name, with a warning, and the memory starts fresh. One that
+    cannot be opened at all raises `PlaceError`; in lenient mode it warns, and saving there will raise."""
+    place = _place(path)
+    try:
+        content = read(place)
+        if content is not None:
+            try:
+                return _loaded(content, place)
+            except UnreadableError:
+                with guard, locked(place) as held:
+                    content = _current(held)
+                    if content is not None:  # somebody else was faster, and saved a good one
+                        return _loaded(content, place)
+    except PlaceError as error:
+        if not lenient:
+            raise
+        _warn(TrainingMemoryWarning, f"{error}. The memory starts fresh and cannot be saved there")
+        return new_agent_memory()
+    logger.info("No training memory at %s, starting fresh", path)
+    return _with_history(episode_dict.empty(), History(EMPTY, 0, str(place)))
+
+
+def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
+    """Saves what was recorded. When this returns, it is on disk; when it raises, the file is as it was, the memory still has
+    everything, and the next save tries again.
+
+    What is in the file now is kept: the episodes recorded into this memory since it was loaded or saved are added to it, and
+    the memory is brought up to date in place."""
+    place = _place(path)
+    with guard, _Using(memory):
+        _check_memory(memory, fully=True)
+        with locked(place) as held:
+            planned = plan(memory, str(place), _current(held, known=last_seen(memory, str(place))))
+            content = encoded(planned.memory)
+            if len(content) > limits.TRAINING_FILE_BYTES_MAX:
+                raise FullError(
+                    f"the training memory would be {len(content)} bytes, more than the {limits.TRAINING_FILE_BYTES_MAX} that "
+                    f"{place} may have; the file is as it was: take out what was put in by hand, or begin another file"
+                )
+            try:
+                held.write(content)
+                settle(memory, planned, content, str(place))
+            except BaseException:
+                # Interrupted or refused in between: whether the file has it decides whether the next save adds it.
+                if held.read() == content:
+                    settle(memory, planned, content, str(place))
+                raise
+    logger.debug("Saved training memory to %s", place)
+
+
+def _place(path: Where) -> Path:
+    return Path(os.path.realpath(intake.path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)))
+
+
+def _with_history(memory: AgentMemory, history: History) -> AgentMemory:
+    memory["episode_log"] = with_history(memory["episode_log"], history)
+    return memory
+
+
+def _loaded(content: bytes, place: Path) -> AgentMemory:
+    memory, dropped = decoded(content)
+    if dropped:
+        _warn(TrainingMemoryWarning, f"{place}: {dropped} scores are not finite numbers and were left out")
+    logger.info("Loaded %d episodes, %d global rules", memory["total_episodes"], len(memory["global_rules"]))
+    return _with_history(memory, History(content, memory["total_episodes"], str(place)))
+
+
+def _current(held: Locked, known: bytes | None = None) -> bytes | None:
+    """What the file holds. Where that cannot be read it is moved aside first, so that nothing overwrites it."""
+    content = held.read()
+    if content is None or content == known:
+        return content
+    try:
+        decoded(content)
+        return content
+    except UnreadableError as error:
+        aside = held.set_aside()
+        _warn(
+            KeptAsideWarning,
+            f"{held.path} could not be read as a training memory: {error}. It was kept as {aside.name} in the same folder and "
+            "the memory starts fresh. To have it back: repair that file, or take a backup, and give it the old name while "
+            "no run uses it",
+        )
+        return None
+
+
+def _check_memory(memory: Any, *, fully: bool = False) -> None:
+    """A dict that callers made or changed by hand gets what it lacks; one that is no training memory is refused. Whose log is
+    ours was made by us, and one look is enough before each episode; what is saved must be what can be loaded."""
+    ours = isinstance(memory, dict) and isinstance(memory.get("episode_log"), EpisodeLog)
+    if problem := episode_dict.shape_problem(memory) if ours and not fully else episode_dict.problem_of(memory):
+        raise _no_memory(memory, problem)
+    if not ours or _KEYS - memory.keys() or None in map(memory.get, _KEYS) or None in _optional(memory):
+        episode_dict.upgrade(memory)
+
+
+def _optional(memory: AgentMemory) -> list[Any]:
+    return [memory.get(name, ()) for name in episode_dict.OPTIONAL]
+
+
+class _Using:
+    """What callers put into a memory by hand fails where it is used: they are told of that."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, _OF_CONTENT) and not isinstance(error, HardwonError):
+            raise _no_memory(self._memory, episode_dict.problem_of(self._memory) or repr(error)) from error
+
+
+def _no_memory(memory: Any, problem: str) -> InvalidInputError:
+    return InvalidInputError.one("memory", memory, f"a training memory, as new_agent_memory() makes it ({problem})")
+
+
+def _readable(memory: Any) -> AgentMemory:
+    """The memory, or where it lacks something, another that has it: reading changes nothing."""
+    if problem := episode_dict.shape_problem(memory):
+        raise _no_memory(memory, problem)
+    if all(memory.get(name) is not None for name in _KEYS) and None not in _optional(memory):
+        return cast("AgentMemory", memory)
+    return {**episode_dict.empty(), **{name: value for name, value in memory.items() if value is not None}}
+
+
+def _warn(category: type[TrainingMemoryWarning], message: str) -> None:
+    warnings.warn(message, category, stacklevel=3)
+
+
+# --- an episode -------------------------------------------------------------------------------------------------------------
+
+
+def record_episode(
+    memory: AgentMemory, episode_data: dict[str, Any], *, lenient: bool = False, clock: Clock | None = None
+) -> AgentMemory:
+    """Records a completed episode into the memory, and returns the memory.
+
+    `episode_data`: task_id, score (0 to 1), steps, trajectory_summary, mistakes, successes, mistake_cards; all may be absent.
+    What is wrong with it raises `InvalidInputError` and nothing is changed. In lenient mode it is a warning: the wrong part is
+    left out (without a score, all of it) and counted under `memory["skipped"]`."""
+    checked = Checked(episode_data, (clock or now)().isoformat())
+    if not lenient:
+        checked.raise_if_wrong()
+    with guard, _Using(memory):
+        _check_memory(memory)
+        history = history_of(memory)
+        history.fill_in(memory)
+        before = episode_dict.Parts(memory)
+        try:
+            episode_dict.add(memory, checked.entry)
+            history.look_at(memory)
+            history.append(checked.entry)
+        except BaseException:
+            if not history.has_last(checked.entry):
+                before.restore(memory)
+            raise
+    if checked.problems:
+        _warn(SkippedWarning, "left out of an episode: " + "; ".join(map(str, checked.problems)))
+    return memory
+
+
+# --- the text for the next prompt -------------------------------------------------------------------------------------------
+
+
+def build_memory_context(memory: AgentMemory, task_id: str | None = None, max_rules: int = 5, max_recent: int = 3) -> str:
+    """What the memory has to say before the next episode, for the top of a system prompt; empty where it has nothing.
+
+    Each item is one line, whatever an episode said: line breaks, control, bidirectional and invisible characters are folded,
+    so that no text makes a heading or an item of its own."""
+    intake.optional_text("task_id", task_id)
+    intake.whole_number("max_rules", max_rules, 0, limits.SHOWN_MAX)
+    intake.whole_number("max_recent", max_recent, 0, limits.SHOWN_MAX)
+    with guard, _Using(memory):
+        memory = _readable(memory)
+        lines = ["## MEMORY FROM PAST EPISODES"]
+        if task_id:
+            lines += _section(f"Rules for {task_id}:", _last(memory["task_rules"].get(task_id, []), max_rules))
+        lines += _section("General rules (all tasks):", _last(memory["global_rules"], max_rules))
+        lines += _section("Mistakes to avoid:", [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]])
+        best = sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:3]
+        lines += _section("Structured mistake cards:", map(_card_line, best))
+        if task_id:
+            lines += _section(f"Recent {task_id} episodes:", _recent(memory, task_id, max_recent))
+            total, count = score_total(memory, task_id)
+            if count:
+                mean = f"Your mean score on {task_id}: {total / count:.2f} (over {count} episodes)"
+                lines.append("\n" + _one_line(mean))
+    return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def _last(items: list[Any], count: int) -> list[Any]:
+    return items[-count:] if count else []
+
+
+def _section(heading: str, items: Any) -> list[str]:
+    shown = [f"  - {_one_line(str(item))}" for item in items]
+    return ["\n" + _one_line(heading), *shown] if shown else []
+
+
+def _card_line(card: dict[str, Any]) -> str:
+    label, seen = card.get("mistake_type", "mistake"), whole(card.get("seen_count"), 1)
+    return f"[{label}, seen {seen}x] {card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
+
+
+def _recent(memory: AgentMemory, task_id: str, most: int) -> list[str]:
+    newest: list[str] = []
+    for episode in reversed(memory["episode_log"]):
+        if len(newest) == most:
+            break
+        if episode.get("task_id") == task_id:
+            summary = str(episode.get("summary", ""))[:100]
+            newest.append(f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: {summary}")
+    return newest[::-1]
+
+
+def _one_line(text: str) -> str:
+    """The text itself where there is nothing to fold but blanks."""
+    cleaned = clean_line(text, limits.CONTEXT_LINE_CHARS_MAX)
+    return text if text.isprintable() and cleaned == " ".join(text.split()) else cleaned
+
+
+# --- consolidation ------------------------------------------------------------------------------------------------------------
+
+
+def maybe_consolidate_memory(
+    memory: AgentMemory, api_key: str | None = None, path: Where = DEFAULT_PATH, *, llm: Llm | None = None
+) -> AgentMemory:
+    """Every `CONSOLIDATION_EVERY` episodes, finds rules for all tasks and saves the memory; otherwise does nothing.
+
+    With a model (`llm`, or the one that `api_key` or GROQ_API_KEY is for) the rules are its own, read from the last episodes.
+    Without one, or when it is of no use, they are the summaries of episodes with high scores."""
+    intake.optional_text("api_key", api_key)
+    with guard, _Using(memory):
+        _check_memory(memory)
+        total = memory["total_episodes"]
+        if total - (memory["last_consolidated_at"] or 0) < CONSOLIDATION_EVERY:
+            return memory
+        episodes = [dict(episode) for episode in memory["episode_log"]]
+    rules = _rules_of_model(episodes, api_key, llm)  # takes its time: others may record meanwhile
+    with guard, _Using(memory):
+        if rules is None:
+            rules = episode_dict.high_score_rules(memory)
+        episode_dict.add_global_rules(memory, rules)
+        memory["last_consolidated_at"] = total
+        history_of(memory).look_at(memory)
+        logger.info("Consolidation: %d global rules", len(memory["global_rules"]))
+    save_agent_memory(memory, path)
+    return memory
+
+
+def _rules_of_model(episodes: list[dict[str, Any]], api_key: str | None, llm: Llm | None) -> list[str] | None:
+    """Rules in a model's words; None where there is no model, or it is of no use."""
+    try:
+        model = _model_for(api_key) if llm is None else llm
+        shown = [episode for number, logged in enumerate(episodes) if (episode := _episode(logged, number))]
+        if model is None or not shown:
+            return None
+        return [f"[CONSOLIDATED] {rule}" for rule in ask_for_rules(model, distil.fitting(shown))]
+    except (LlmError, InvalidInputError) as error:
+        _warn(ConsolidationWarning, f"the LLM was of no use, the rules were found without it: {error}")
+        return None
+
+
+def _model_for(api_key: str | None) -> Llm | None:
+    key = api_key or os.environ.get("GROQ_API_KEY", "")
+    return ChatModel.from_environment({**os.environ, "GROQ_API_KEY": key}) if key.strip() else None
+
+
+def _episode(logged: dict[str, Any], number: int) -> Episode | None:
+    """An episode of the log as a record, without secrets; None where no record can hold it."""
+    try:
+        return Episode(
+            task_id=logged.get("task_id", "unknown"),
+            score=logged.get("score", 0.0),
+            trajectory_summary=redact(str(logged.get("summary", "")))[0],
+            metadata=Metadata(context=Moment(timestamp=from_us(number))),  # in the order of the log
+        )
+    except HardwonError:
+        return None
+
+
+# --- in numbers ---------------------------------------------------------------------------------------------------------------
+
+
+def memory_summary(memory: AgentMemory) -> dict[str, Any]:
+    """What the memory holds, in numbers."""
+    with guard, _Using(memory):
+        memory = _readable(memory)
+        best = sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:5]
+        totals = {task: score_total(memory, task) for task in memory["score_history"]}
+        return {
+            "total_episodes": memory["total_episodes"],
+            "global_rules": len(memory["global_rules"]),
+            "task_rules": {task: len(rules) for task, rules in memory["task_rules"].items()},
+            "mistakes_stored": len(memory["mistakes"]),
+            "mistake_cards_stored": len(memory["mistake_cards"]),
+            "top_mistake_cards": [
+                {
+                    "mistake_type": card.get("mistake_type"),
+                    "task_id": card.get("task_id"),
+                    "seen_count": card.get("seen_count", 0),
+                }
+                for card in best
+            ],
+            "scores_by_task": {task: round(total / count, 3) for task, (total, count) in totals.items() if count},
+        }

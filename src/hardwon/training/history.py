@@ -1,0 +1,581 @@
+"""A training memory knows what was recorded into it since it was loaded or saved, so that saving adds just that to whatever
+others saved meanwhile.
+
+The memory is a plain dict. What it knows beyond its keys hangs on its `episode_log`, a list that carries a `History`: it goes
+along with `dict(memory)`, `{**memory}`, `copy.deepcopy` and pickling. Only JSON leaves it behind: what comes back from there
+into the process it was made in is known by its episodes; for the rest there is `episode_merge.adopt`.
+
+Every recorded episode is one object (`Recorded`) that knows the files it is in. Copies in one process share it, so that
+whichever copy is saved first adds it, and no other does. Where a fork or pickle takes it into another process it is numbered
+first, and the file tells how far it has the numbers of this history.
+
+Two versions of one training memory become one. No I/O.
+
+Ordinarily nothing has to be guessed: whoever saves knows which episodes it recorded, and adds them to what is there. Here is
+what remains: dicts that do not know where they came from (read from JSON, say), and what callers changed by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from hardwon import limits
+from hardwon.records.fields import new_id
+from hardwon.training.file import decoded, encoded, let_go
+from hardwon.training.shape import (
+    OPTIONAL,
+    AgentMemory,
+    Entry,
+    add,
+    add_older,
+    add_scores,
+    add_sum,
+    empty,
+    find_card,
+    keep_best_cards,
+    score_total,
+    whole,
+)
+
+# ---- episode history ------------------------------------------------------------
+
+EMPTY = encoded(empty())
+_BESIDE = (*OPTIONAL, "last_consolidated_at")
+guard = threading.RLock()
+"""Held while a memory is changed, saved, or forked: one for all of them, because copies share what they know."""
+
+
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class Recorded:
+    """One call of `record_episode`, or the sum of many. `saved` are the files it is in; `number` is its history's name and its
+    own place there, where another process may have it too. `copied` tells which copies have it: where it is the same, they
+    have all of these or none."""
+
+    entry: Entry | AgentMemory
+    number: tuple[str, int] | None = None
+    saved: set[str] = field(default_factory=set)
+    copied: tuple[str, ...] = ()
+
+    @property
+    def episodes(self) -> int:
+        if isinstance(self.entry, Entry):
+            return int(self.entry.log is not None)
+        return int(self.entry["total_episodes"])
+
+    @property
+    def last_logged(self) -> list[dict[str, Any]]:
+        if isinstance(self.entry, Entry):
+            return [self.entry.log] if self.entry.log else []
+        return list(self.entry["episode_log"][-1:])
+
+    def add_to(self, memory: AgentMemory) -> None:
+        if isinstance(self.entry, Entry):
+            add(memory, self.entry)
+        else:
+            add_sum(memory, self.entry)
+
+
+class Base(NamedTuple):
+    """A state that the memory was in: its content, and how many calls were recorded before it."""
+
+    content: bytes
+    total: int
+    position: int
+
+
+class History:
+    """What was recorded since the memory was in one of its bases: those it shares with files, and the latest of all."""
+
+    def __init__(self, content: bytes, total: int, place: str | None = None) -> None:
+        self.latest = Base(content, total, 0)
+        self.bases = {place: self.latest} if place is not None else {}
+        self.beside: AgentMemory = {}
+        self._recorded: list[Recorded] = []
+        self._inside: weakref.WeakSet[Recorded] = weakref.WeakSet()
+        self._forgotten = 0
+        self._name = ""
+        _living.add(self)
+
+    def append(self, entry: Entry) -> None:
+        """The last thing that is done is to take it: whoever is interrupted can tell by that."""
+        if len(self._recorded) >= limits.TRAINING_PENDING_MAX:
+            self._shorten()
+        self._recorded.append(Recorded(entry))
+
+    def has_last(self, entry: Entry) -> bool:
+        return bool(self._recorded) and self._recorded[-1].entry is entry
+
+    def fill_in(self, memory: AgentMemory) -> None:
+        """Shallow copies of a dict share its lists and objects, but not the keys that came later. `beside` has them."""
+        for name in OPTIONAL:
+            if memory.get(name) is None and name in self.beside:
+                memory[name] = self.beside[name]
+        if marks := self.beside.get("shared_episodes"):
+            mine = memory["shared_episodes"]
+            memory["shared_episodes"] = {**mine, **{name: max(mark, mine.get(name, 0)) for name, mark in marks.items()}}
+
+    def look_at(self, memory: AgentMemory) -> None:
+        """Takes note of what `fill_in` gives to others."""
+        self.beside.update({name: memory[name] for name in _BESIDE if memory.get(name) is not None})
+
+    def everything(self) -> Iterable[Recorded]:
+        """All that went into the memory, as far as somebody else may have it too."""
+        return {*self._inside, *self._recorded}
+
+    def goes_on_from(self, other: History) -> None:
+        self._inside.update(other.everything())
+
+    def _shorten(self) -> None:
+        """Files that were not saved to for so long are looked at like any other when it comes to it. What the latest base
+        lacks is needed; the older half of it as a sum."""
+        self.bases = {place: base for place, base in self.bases.items() if base.position == self.latest.position}
+        self._forget(self.latest.position)
+        half = limits.TRAINING_PENDING_MAX // 2
+        if len(self._recorded) > half:
+            alike = groupby(self._recorded[:half], lambda each: (frozenset(each.saved), each.copied))
+            sums = [_sum_of(list(run)) for _, run in alike]
+            forgotten = self._forgotten + half - len(sums)
+            latest = self.latest._replace(position=forgotten)
+            self.__dict__.update(  # in one step
+                _recorded=sums + self._recorded[half:],
+                _forgotten=forgotten,
+                latest=latest,
+                bases=dict.fromkeys(self.bases, latest),
+            )
+
+    def _forget(self, before: int) -> None:
+        count = before - self._forgotten
+        self._inside.update(self._recorded[:count])
+        self.__dict__.update(_recorded=self._recorded[count:], _forgotten=before)
+
+    def since(self, base: Base) -> list[Recorded]:
+        return self._recorded[base.position - self._forgotten :]
+
+    def is_now(self, content: bytes, total: int, place: str) -> None:
+        """The memory and the file have this content."""
+        self.latest = Base(content, total, self._forgotten + len(self._recorded))
+        self.bases.pop(place, None)
+        self.bases[place] = self.latest
+        for oldest in list(self.bases)[: -limits.TRAINING_PLACES_MAX]:
+            del self.bases[oldest]
+        self._forget(min(base.position for base in self.bases.values()))
+
+    def twin_of(self, copy: AgentMemory) -> History | None:
+        """What a copy that went through JSON left behind, where it was made of this memory since its latest base: that many
+        episodes, and the last is the same."""
+        missing, log = copy["total_episodes"] - self.latest.total, copy["episode_log"]
+        if missing < 0 or not log:
+            return None
+        held = self.since(self.latest)
+        count, last = 0, None
+        while missing > 0 and count < len(held):
+            missing -= held[count].episodes
+            last = held[count].last_logged or last
+            count += 1
+        if last is None and not missing:
+            last = decoded(self.latest.content)[0]["episode_log"][-1:]
+        if missing or last != log[-1:]:
+            return None
+        twin = deepcopy(self)
+        del twin._recorded[len(self._recorded) - len(held) + count :]
+        _tell_apart(held[count:])
+        return twin
+
+    def share(self) -> None:
+        """Before another process gets a copy."""
+        unnumbered = [(n, each) for n, each in enumerate(self._recorded, self._forgotten) if each.number is None]
+        if unnumbered:
+            self._name = self._name or new_id()
+            for n, each in unnumbered:
+                each.number = self._name, n
+            _tell_apart([each for _, each in unnumbered])
+
+    def begin_anew(self) -> None:
+        """In the copy: what it records from now on is not what the original records."""
+        self._name = ""
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> History:
+        with guard:
+            _tell_apart([each for each in self._recorded if not each.copied])
+            twin = History.__new__(History)
+            twin.__setstate__({**self._state(), "_inside": weakref.WeakSet(self._inside)})
+            return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        with guard:
+            self.share()
+            return self._state()
+
+    def _state(self) -> dict[str, Any]:
+        state = {**self.__dict__, "_recorded": list(self._recorded), "bases": dict(self.bases)}
+        del state["_inside"]
+        return {**state, "beside": deepcopy(self.beside)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._inside = weakref.WeakSet()
+        self.__dict__.update(state)
+        self.begin_anew()
+        _living.add(self)
+
+
+def _sum_of(recorded: list[Recorded]) -> Recorded:
+    """Of what every copy has all or nothing of: where one of them saves the parts, the sum is saved, and the other way
+    round."""
+    if len(recorded) == 1:
+        return recorded[0]
+    total = empty()
+    saved = set(recorded[0].saved)
+    for each in recorded:
+        each.add_to(total)
+    for each in recorded:
+        each.saved = saved
+    return Recorded(total, recorded[-1].number, saved, recorded[-1].copied)
+
+
+def _tell_apart(recorded: Iterable[Recorded]) -> None:
+    """Somebody else has a copy of these, but not of those beside them; or the other way round."""
+    mark = new_id()
+    for each in recorded:
+        each.copied = (*each.copied, mark)
+
+
+class EpisodeLog(list[dict[str, Any]]):
+    """The `episode_log` of a memory that knows where it came from. A list in every other way."""
+
+    __slots__ = ("history",)
+    history: History
+
+    def __copy__(self) -> EpisodeLog:
+        return with_history(self, deepcopy(self.history))
+
+
+def with_history(log: Iterable[dict[str, Any]], history: History) -> EpisodeLog:
+    made = EpisodeLog(log)
+    made.history = history
+    return made
+
+
+def history_of(memory: AgentMemory) -> History:
+    """Where the memory left it behind, the one it had if that can be told; else one that begins now."""
+    log = memory["episode_log"]
+    if not isinstance(log, EpisodeLog) or not hasattr(log, "history"):
+        twins = (history.twin_of(memory) for history in list(_living))
+        found = next((twin for twin in twins if twin), None) or History(encoded(memory), memory["total_episodes"])
+        log = memory["episode_log"] = with_history(log, found)
+    return log.history
+
+
+def last_seen(memory: AgentMemory, place: str) -> bytes | None:
+    """What a file held when the memory was last loaded from it, or saved to it."""
+    base = history_of(memory).bases.get(place)
+    return base.content if base else None
+
+
+# --- what is saved --------------------------------------------------------------------------------------------------------
+
+
+class Plan(NamedTuple):
+    """What is about to be saved. `merged` says that it holds what others saved."""
+
+    memory: AgentMemory
+    merged: bool
+
+
+def plan(memory: AgentMemory, place: str, found: bytes | None) -> Plan:
+    """What belongs in a file in which this was found. Changes nothing."""
+    history = history_of(memory)
+    base = history.bases.get(place)
+    start = base or history.latest
+    pending = history.since(start)
+    mine = dict(memory)
+    mine["episode_log"] = memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]
+    # A shallow copy of the dict shares its lists, and what was recorded, but not this number.
+    mine["total_episodes"] = max(mine["total_episodes"], start.total + sum(each.episodes for each in pending))
+    history.fill_in(mine)
+    latest = max(whole(each.get("last_consolidated_at"), 0) for each in (mine, history.beside))
+    if latest > whole(mine.get("last_consolidated_at"), 0):
+        mine["last_consolidated_at"] = latest
+    if found is None or (base and found == base.content):
+        _note_shared(mine, pending)
+        return Plan(mine, merged=False)
+    kept, _ = decoded(found)
+    before, _ = decoded(start.content)
+    if base is None and start.content != EMPTY:
+        kept = adopt(kept, decoded(start.content)[0])
+    shared = kept.get("shared_episodes", {})
+    logged = _Logged(kept, before)
+    new = [
+        each
+        for each in pending
+        if place not in each.saved and not _is_among(shared, each) and not ((each.copied or each.saved) and logged.has(each))
+    ]
+    for each in new:
+        each.add_to(kept)
+    for each in pending:
+        each.add_to(before)
+    _note_shared(kept, new)
+    for either in (before, kept):
+        del either["episode_log"][: -limits.TRAINING_EPISODES_STORED]
+    return Plan(by_hand(before, mine, kept), merged=True)
+
+
+class _Logged:
+    """The episodes that a log has and an earlier one has not. Only those that may have come here another way, with a copy
+    or through a file, are looked for: others may well be alike."""
+
+    def __init__(self, kept: AgentMemory, before: AgentMemory) -> None:
+        self._more = Counter(map(as_json, kept["episode_log"]))
+        self._more.subtract(map(as_json, before["episode_log"]))
+
+    def has(self, recorded: Recorded) -> bool:
+        if not isinstance(recorded.entry, Entry) or recorded.entry.log is None:
+            return False
+        text = as_json(recorded.entry.log)
+        self._more[text] -= 1
+        return self._more[text] >= 0
+
+
+def _is_among(shared: dict[str, int], recorded: Recorded) -> bool:
+    return recorded.number is not None and recorded.number[1] < shared.get(recorded.number[0], 0)
+
+
+def _note_shared(memory: AgentMemory, recorded: Iterable[Recorded]) -> None:
+    marks = dict(memory.get("shared_episodes", {}))
+    for each in recorded:
+        if each.number is not None:
+            name, number = each.number
+            marks[name] = max(marks.pop(name, 0), number + 1)
+    if marks:
+        memory["shared_episodes"] = dict(list(marks.items())[-limits.TRAINING_SHARED_MAX :])
+
+
+def settle(memory: AgentMemory, planned: Plan, content: bytes, place: str) -> None:
+    """The plan is in the file. Doing this twice does no harm."""
+    history = history_of(memory)
+    for recorded in history.everything():
+        recorded.saved.add(place)
+    total = planned.memory["total_episodes"]
+    if planned.merged:
+        # The lists are new. Who shares the old ones keeps what it knows about them.
+        earlier, history = history, History(content, total, place)
+        history.goes_on_from(earlier)
+        for name in memory.keys() - planned.memory.keys():
+            del memory[name]
+        memory.update(planned.memory)
+        memory["episode_log"] = with_history(memory["episode_log"], history)
+    else:
+        memory.update({name: value for name, value in planned.memory.items() if name != "episode_log"})
+        del memory["episode_log"][: -limits.TRAINING_EPISODES_STORED]
+        history.is_now(content, total, place)
+    history.look_at(memory)
+
+
+# --- forks ------------------------------------------------------------------------------------------------------------------
+
+_living: weakref.WeakSet[History] = weakref.WeakSet()
+
+
+class _Fork:
+    held = False
+
+    def before(self) -> None:
+        """The child gets a copy of everything that is not saved yet; and no fork happens in the middle of a save, whose lock
+        the child would go on holding."""
+        self.held = guard.acquire(timeout=limits.FORK_WAIT_S)
+        for history in list(_living):
+            history.share()
+
+    def after(self) -> None:
+        if self.held:
+            guard.release()
+
+    def after_in_child(self) -> None:
+        for history in list(_living):
+            history.begin_anew()
+        self.after()
+        if not self.held:  # by a thread that the child has not got, in a save that it will never finish
+            guard._at_fork_reinit()  # type: ignore[attr-defined]
+            let_go()
+
+
+_fork = _Fork()
+os.register_at_fork(before=_fork.before, after_in_parent=_fork.after, after_in_child=_fork.after_in_child)
+
+# ---- episode merge ------------------------------------------------------------
+
+_MISSING: Final = object()
+
+
+# --- a dict that does not know where it came from -----------------------------------------------------------------------
+
+
+def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
+    """What is kept, with what only the other has. Both are lists of episodes of which the newest are known one by one, and
+    the scores of many more. Where those agree as far as both go, the longer one is simply the later one. Where they do not,
+    or nothing tells, the other's episodes that are not kept are added, and of its mistakes, rules and cards what is not
+    there; a card that both have was seen as often as the larger of its counts says."""
+    ours, theirs = _Told(other), _Told(kept)
+    at, tasks = (
+        ours.parted_from(theirs),
+        [_Scores(kept, other, task) for task in {**kept["score_history"], **other["score_history"]}],
+    )
+    told = bool(ours.common(theirs)) or any(task.common for task in tasks) or not min(ours.total, theirs.total)
+    agree = told and at is None and all(task.parted is None for task in tasks)
+    if agree and all(task.kept_count <= task.other_count for task in tasks):
+        return other
+    earlier = agree and all(task.other_count <= task.kept_count for task in tasks)
+    if not earlier:
+        _add_episodes(kept, ours, theirs, at, tasks, told)
+        _add_cards(kept["mistake_cards"], other["mistake_cards"])
+    _add_newer(kept["global_rules"], other["global_rules"], limits.TRAINING_GLOBAL_RULES, earlier)
+    for task, rules in other["task_rules"].items():
+        _add_newer(kept["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK, earlier)
+    for name in ("mistakes", "successes"):
+        _add_newer(kept[name], other[name], limits.TRAINING_LESSONS_MAX, earlier)
+    for name in other.keys() - kept.keys() - set(OPTIONAL):
+        kept[name] = other[name]
+    return kept
+
+
+class _Told:
+    """The episodes of a log with their numbers: the last has the number `total` - 1."""
+
+    def __init__(self, memory: AgentMemory) -> None:
+        self.log: list[dict[str, Any]] = memory["episode_log"]
+        self.total: int = memory["total_episodes"]
+        self.start = self.total - len(self.log)
+
+    def common(self, other: _Told) -> range:
+        return range(max(self.start, other.start), min(self.total, other.total))
+
+    def parted_from(self, other: _Told) -> int | None:
+        """The first number under which both have an episode, and not the same one."""
+        common = self.common(other)
+        return next((n for n in common if self.log[n - self.start] != other.log[n - other.start]), None)
+
+
+class _Scores:
+    """The scores of one task on both sides, with their numbers in the order of recording."""
+
+    def __init__(self, kept: AgentMemory, other: AgentMemory, task: str) -> None:
+        self.task = task
+        self.kept_count, self.other_count = score_total(kept, task)[1], score_total(other, task)[1]
+        self.scores: list[float] = other["score_history"].get(task, [])
+        known = kept["score_history"].get(task, [])
+        start, known_start = self.other_count - len(self.scores), self.kept_count - len(known)
+        self.common = range(max(start, known_start), min(self.kept_count, self.other_count))
+        self.parted = next((n for n in self.common if self.scores[n - start] != known[n - known_start]), None)
+        self.older_sum = score_total(other, task)[0] - sum(self.scores)
+
+    def new(self, told: bool) -> int:
+        if self.parted is not None:
+            return self.other_count - self.parted
+        return max(self.other_count - self.kept_count, 0) if told else self.other_count
+
+    def add_to(self, kept: AgentMemory, count: int) -> None:
+        older = count - len(self.scores)
+        if older > 0:  # of these only the sum is known, and of a part of them its share
+            add_older(kept, self.task, older, [self.older_sum * older / (self.other_count - len(self.scores))])
+        if count:
+            add_scores(kept, self.task, self.scores[-count:])
+            kept["total_episodes"] += count
+
+
+def _add_episodes(kept: AgentMemory, ours: _Told, theirs: _Told, at: int | None, tasks: Iterable[_Scores], told: bool) -> None:
+    first = min(ours.total, theirs.total) if at is None else at
+    new = _without(ours.log[max(first - ours.start, 0) :], theirs.log)
+    by_task = Counter(str(episode.get("task_id")) for episode in new)
+    # The logs tell exactly what is new, unless they part before they begin: then the scores have to.
+    start = max(ours.start, theirs.start)
+    by_log_alone = at is not None and (at > start or start == 0)
+    for task in tasks:
+        task.add_to(kept, by_task[task.task] if by_log_alone else max(by_task[task.task], task.new(told)))
+    kept["episode_log"] += new
+
+
+def _add_cards(kept: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
+    for card in other:
+        place = find_card(kept, card)
+        if place is None:
+            kept.append(card)
+            continue
+        same = kept[place]
+        for name, choose in (("seen_count", max), ("last_seen_episode", max), ("first_seen_episode", min)):
+            same[name] = choose(whole(same.get(name), 0), whole(card.get(name), 0))
+    keep_best_cards(kept)
+
+
+def _add_newer(kept: list[Any], other: list[Any], most: int, earlier: bool) -> None:
+    """What comes after the last that both have: what comes before it was there once, and had to make room. The same holds of
+    everything, where the other is earlier and they have nothing in common."""
+    places = [place for place, text in enumerate(other) if text in kept]
+    if places or not kept or not earlier:
+        kept += other[places[-1] + 1 if places else 0 :]
+        del kept[:-most]
+
+
+# --- changes made by hand -----------------------------------------------------------------------------------------------
+
+
+def by_hand(expected: AgentMemory, mine: AgentMemory, kept: AgentMemory) -> AgentMemory:
+    """What is kept, with the changes that a caller made to its dict by hand: where it differs from what loading and
+    recording made of it. Nobody takes a key of ours away, or episodes: a copy of the dict may not have heard of them."""
+    merged = dict(kept)
+    for name in {**expected, **mine}:
+        if name == "total_episodes":
+            merged[name] = kept[name] + max(whole(mine.get(name), 0) - expected[name], 0)
+        elif name == "last_consolidated_at":
+            merged[name] = max(whole(memory.get(name), 0) for memory in (mine, kept)) or None
+        elif name in mine or not (name in OPTIONAL or name in _OWN):
+            value = _merged(expected.get(name, _MISSING), mine.get(name, _MISSING), kept.get(name, _MISSING))
+            if value is _MISSING:
+                merged.pop(name, None)
+            else:
+                merged[name] = value
+    merged["global_rules"] = merged["global_rules"][-limits.TRAINING_GLOBAL_RULES :]
+    return merged
+
+
+_OWN: Final = frozenset(empty())
+
+
+def _merged(expected: Any, mine: Any, kept: Any) -> Any:
+    if mine is _MISSING or mine == expected:
+        return kept if mine is not _MISSING or kept != expected else _MISSING
+    if kept is _MISSING or kept == expected:
+        return mine
+    if isinstance(mine, dict) and isinstance(kept, dict):
+        before = expected if isinstance(expected, dict) else {}
+        found = {
+            name: _merged(before.get(name, _MISSING), mine.get(name, _MISSING), kept.get(name, _MISSING))
+            for name in {**kept, **mine}
+        }
+        return {name: value for name, value in found.items() if value is not _MISSING}
+    if isinstance(mine, list) and isinstance(kept, list):
+        earlier = expected if isinstance(expected, list) else []
+        return _without(kept, _without(earlier, mine)) + _without(mine, earlier)
+    return mine
+
+
+def _without(items: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    gone = Counter(map(as_json, others))
+    left = []
+    for item in items:
+        if gone[as_json(item)]:
+            gone[as_json(item)] -= 1
+        else:
+            left.append(item)
+    return left
+
+
+def as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

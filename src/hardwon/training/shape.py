@@ -1,0 +1,517 @@
+"""The dict that a training memory is: its keys, what an episode adds to them, and how older ones are brought up to date.
+
+Keys: `version`, `total_episodes`, `last_consolidated_at` (the total at that time), `global_rules`, `task_rules` {task: […]},
+`episode_log` (timestamp, task_id, score, steps, summary), `score_history` {task: […]}, `mistakes`, `mistake_cards`,
+`successes`. Three more appear only where there is something to say:
+
+`older_scores`     {task: {"count", "sum"}}: scores that went over the bound of `score_history`
+`skipped`          {field: how many}: what was left out of episodes in lenient mode
+`shared_episodes`  {history: how far it is in here}: of episodes that a fork or pickle took along unsaved
+
+No I/O. All of it is a function of the dict before and the episode, so that an episode can be added again to another dict.
+Lists and objects inside the values are replaced rather than changed: copies that a caller made one level deep share them.
+
+What an episode may say before it enters a training memory. No I/O.
+
+A score decides whether there is an episode at all. Whatever else is wrong can be left out of it: in strict mode nothing is,
+and the caller hears of every problem at once; in lenient mode the rest is recorded.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from pydantic_core import PydanticCustomError, to_json
+
+from hardwon import limits
+from hardwon.errors import InvalidInputError, Problem
+from hardwon.records.fields import check_json, check_name
+
+# ---- episode dict ------------------------------------------------------------
+
+AgentMemory = dict[str, Any]
+
+WORKS_FROM: Final = 0.85
+AVOID_BELOW: Final = 0.50
+NO_LESSON: Final = "Avoid repeating this failure."
+"""The lesson of a card that tells none."""
+
+OPTIONAL: Final = ("older_scores", "skipped", "shared_episodes")
+_LISTS: Final = ("global_rules", "episode_log", "mistakes", "mistake_cards", "successes")
+_OBJECTS: Final = ("task_rules", "score_history", *OPTIONAL)
+
+
+class Entry(NamedTuple):
+    """What one call of `record_episode` adds: an episode (or none, where all of it was left out) and what was left out."""
+
+    log: dict[str, Any] | None
+    mistakes: tuple[str, ...] = ()
+    successes: tuple[str, ...] = ()
+    cards: tuple[dict[str, Any], ...] = ()
+    skipped: tuple[tuple[str, int], ...] = ()
+
+
+def empty() -> AgentMemory:
+    return {
+        "version": 1,
+        "total_episodes": 0,
+        "last_consolidated_at": None,
+        "global_rules": [],
+        "task_rules": {},
+        "episode_log": [],
+        "score_history": {},
+        "mistakes": [],
+        "mistake_cards": [],
+        "successes": [],
+    }
+
+
+# --- an episode is added ------------------------------------------------------------------------------------------------
+
+
+def add(memory: AgentMemory, entry: Entry) -> None:
+    _add_skipped(memory, entry.skipped)
+    if entry.log is None:
+        return
+    task, score = entry.log["task_id"], entry.log["score"]
+    add_scores(memory, task, [score])
+    log = memory["episode_log"]
+    log.append(dict(entry.log))
+    del log[: -limits.TRAINING_EPISODES_UNSAVED_MAX]
+    memory["total_episodes"] += 1
+    add_texts(memory["mistakes"], entry.mistakes, limits.TRAINING_LESSONS_MAX)
+    add_texts(memory["successes"], entry.successes, limits.TRAINING_LESSONS_MAX)
+    for card in entry.cards:
+        _add_card(memory, card)
+    learned = []
+    if score >= WORKS_FROM:
+        learned += [f"[WORKS] {success}" for success in entry.successes]
+    if score < AVOID_BELOW:
+        learned += [f"[AVOID] {mistake}" for mistake in entry.mistakes]
+    rules = list(memory["task_rules"].get(task, []))
+    add_texts(rules, learned, limits.TRAINING_RULES_PER_TASK)
+    memory["task_rules"][task] = rules
+    _bound_tasks(memory, task)
+
+
+class Parts:
+    """What an episode changes, as it was before: so that it is added whole or not at all."""
+
+    def __init__(self, memory: AgentMemory) -> None:
+        self._lists = {name: list(memory[name]) for name in _LISTS}
+        self._objects: dict[str, AgentMemory] = {name: dict(memory[name]) for name in _OBJECTS if name in memory}
+        self._total = memory["total_episodes"]
+
+    def restore(self, memory: AgentMemory) -> None:
+        """In place: copies that a caller made one level deep share the lists and objects."""
+        for name, items in self._lists.items():
+            memory[name][:] = items
+        for name in _OBJECTS:
+            now, was = memory.get(name, {}), self._objects.get(name, {})
+            for gone in now.keys() - was.keys():
+                del now[gone]
+            now.update(was)
+            if name not in self._objects:
+                memory.pop(name, None)
+        memory["total_episodes"] = self._total
+
+
+def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
+    """Adds what another memory has come to: as if its episodes were added one by one, but for what its bounds cut off."""
+    before = memory["total_episodes"]
+    _add_skipped(memory, part.get("skipped", {}).items())
+    for task, scores in part["score_history"].items():
+        add_scores(memory, task, scores)
+        if older := part.get("older_scores", {}).get(task):
+            add_older(memory, task, older["count"], [older["sum"]])
+    memory["total_episodes"] += part["total_episodes"]
+    memory["episode_log"] += map(dict, part["episode_log"])
+    del memory["episode_log"][: -limits.TRAINING_EPISODES_UNSAVED_MAX]
+    for name in ("mistakes", "successes"):
+        add_texts(memory[name], part[name], limits.TRAINING_LESSONS_MAX)
+    for task, rules in part["task_rules"].items():
+        add_texts(memory["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK)
+        _bound_tasks(memory, task)
+    for card in part["mistake_cards"]:
+        _add_counted(memory["mistake_cards"], card, before)
+    keep_best_cards(memory["mistake_cards"])
+
+
+def _add_skipped(memory: AgentMemory, new: Iterable[tuple[str, int]]) -> None:
+    for field, count in new:
+        skipped = memory.setdefault("skipped", {})
+        skipped[field] = skipped.get(field, 0) + count
+
+
+def _add_counted(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> None:
+    moved = {name: before + card[name] for name in ("first_seen_episode", "last_seen_episode")}
+    place = find_card(cards, card)
+    if place is not None:
+        seen = {"seen_count": cards[place]["seen_count"] + card["seen_count"], "last_seen_episode": moved["last_seen_episode"]}
+        cards[place] = _seen_again(cards[place], card, seen)
+        return
+    cards.append({**card, **moved})
+
+
+def add_texts(texts: list[Any], new: Iterable[str], most: int) -> None:
+    texts += [text for text in dict.fromkeys(new) if text and text not in texts]
+    del texts[:-most]
+
+
+def add_scores(memory: AgentMemory, task: str, new: list[float]) -> None:
+    scores = [*memory["score_history"].get(task, []), *new]
+    dropped, memory["score_history"][task] = scores[: -limits.TRAINING_SCORES_MAX], scores[-limits.TRAINING_SCORES_MAX :]
+    if dropped:
+        add_older(memory, task, len(dropped), dropped)
+
+
+def add_older(memory: AgentMemory, task: str, count: int, scores: Iterable[float]) -> None:
+    sums = memory.setdefault("older_scores", {})
+    known = sums.get(task, {"count": 0, "sum": 0.0})
+    sums[task] = {"count": known["count"] + count, "sum": sum(scores, known["sum"])}
+
+
+def score_total(memory: AgentMemory, task: str) -> tuple[float, int]:
+    """Sum and number of all scores of a task. The sum is the very one that adding all of them in turn gives."""
+    scores = memory["score_history"].get(task, [])
+    older = memory.get("older_scores", {}).get(task) or {"count": 0, "sum": 0.0}
+    return sum(scores, older["sum"]), older["count"] + len(scores)
+
+
+def card_rank(card: dict[str, Any]) -> tuple[int, int]:
+    return whole(card.get("seen_count"), 0), whole(card.get("last_seen_episode"), 0)
+
+
+def card_key(card: dict[str, Any]) -> tuple[Any, ...]:
+    """Cards with the same are one card."""
+    said = card.get
+    return said("mistake_type"), said("task_id"), said("worker_id") or "", said("correct_decision") or ""
+
+
+def find_card(cards: list[dict[str, Any]], card: dict[str, Any]) -> int | None:
+    """Where the same card is."""
+    key = card_key(card)
+    return next((place for place, known in enumerate(cards) if card_key(known) == key), None)
+
+
+def _add_card(memory: AgentMemory, card: dict[str, Any]) -> None:
+    """Counts a card that is known by its type, task, worker and right decision, or adds it."""
+    cards, now = memory["mistake_cards"], memory["total_episodes"]
+    place = find_card(cards, card)
+    if place is not None:
+        seen = {"seen_count": whole(cards[place].get("seen_count"), 1) + 1, "last_seen_episode": now}
+        cards[place] = _seen_again(cards[place], card, seen)
+        return
+    cards.append({**card, "seen_count": 1, "first_seen_episode": now, "last_seen_episode": now})
+    keep_best_cards(cards)
+
+
+def _seen_again(known: dict[str, Any], card: dict[str, Any], seen: dict[str, int]) -> dict[str, Any]:
+    return {**known, **seen, "evidence": card["evidence"] or known.get("evidence", ""), "lesson": card["lesson"]}
+
+
+def keep_best_cards(cards: list[dict[str, Any]]) -> None:
+    cards.sort(key=card_rank, reverse=True)
+    del cards[limits.TRAINING_CARDS :]
+
+
+def _bound_tasks(memory: AgentMemory, task: str) -> None:
+    """Over the bound, the task that came first of those without a recent episode makes room. Only a memory with that many
+    tasks pays for the look."""
+    history, rules = memory["score_history"], memory["task_rules"]
+    if max(len(history), len(rules)) <= limits.TRAINING_TASKS_MAX:
+        return
+    logged = [episode.get("task_id") for episode in memory["episode_log"][-limits.TRAINING_EPISODES_STORED :]]
+    recent = {task, *(name for name in logged if isinstance(name, str))}
+    for known in [name for name in dict.fromkeys([*history, *rules]) if name not in recent]:
+        if max(len(history), len(rules)) <= limits.TRAINING_TASKS_MAX:
+            return
+        for per_task in (history, rules, memory.get("older_scores", {})):
+            per_task.pop(known, None)
+
+
+# --- consolidation without a model --------------------------------------------------------------------------------------
+
+
+def high_score_rules(memory: AgentMemory) -> list[str]:
+    return [
+        f"[HIGH SCORE {episode['score']:.2f}] {str(episode['summary'])[:120]}"
+        for episode in memory["episode_log"]
+        if episode.get("score", 0.0) >= WORKS_FROM and episode.get("summary")
+    ]
+
+
+def add_global_rules(memory: AgentMemory, new: Iterable[str]) -> None:
+    rules = memory["global_rules"]
+    known: dict[str, Any] = {}
+    for rule in [*rules, *new]:  # somebody else may have put in what cannot be hashed
+        known.setdefault(rule if isinstance(rule, str) else f"\0{rule!r}", rule)
+    rules[:] = list(known.values())[-limits.TRAINING_GLOBAL_RULES :]
+
+
+# --- what was there before ----------------------------------------------------------------------------------------------
+
+
+def problem_of(data: object) -> str:
+    """Why this is no training memory; empty where it is one, of whatever age."""
+    return shape_problem(data) or (_content_problem(data) if isinstance(data, dict) else "")
+
+
+def shape_problem(data: object) -> str:
+    """The same at a glance: what a key holds, not what that holds."""
+    if not isinstance(data, dict):
+        return "it is not a JSON object"
+    for names, kind, what in ((_LISTS, list, "a list"), (_OBJECTS, dict, "an object")):
+        for name in names:
+            if not isinstance(data.get(name), kind | None):
+                return f"{name} is not {what}"
+    total = data.get("total_episodes")
+    return "" if total is None or (isinstance(total, int) and total >= 0) else "total_episodes is not a count"
+
+
+def _content_problem(data: AgentMemory) -> str:
+    history, log = data.get("score_history") or {}, data.get("episode_log") or []
+    for name in ("task_rules", "score_history"):
+        if not all(isinstance(value, list) for value in (data.get(name) or {}).values()):
+            return f"{name} holds something other than lists"
+    for name in ("episode_log", "mistake_cards"):
+        if not all(isinstance(value, dict) for value in data.get(name) or []):
+            return f"{name} holds something other than objects"
+    scores = [*(episode.get("score", 0.0) for episode in log), *chain.from_iterable(history.values())]
+    if not all(isinstance(score, int | float) for score in scores):
+        return "a score is not a number"
+    for kept in (data.get("older_scores") or {}).values():
+        if not (isinstance(kept, dict) and _is_count(kept.get("count")) and _is_finite(kept.get("sum"))):
+            return "older_scores holds something other than counts and sums"
+    for name in ("skipped", "shared_episodes"):
+        if not all(map(_is_count, (data.get(name) or {}).values())):
+            return f"{name} holds something other than counts"
+    return ""
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def _is_finite(value: object) -> bool:
+    """As a float: JSON has whole numbers that are none."""
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def upgrade(memory: AgentMemory) -> int:
+    """Brings a memory without a problem up to date, in place: keys that are missing, a time of consolidation as text, cards
+    without counts, lists over their bounds. Returns how many scores were dropped because they are not finite."""
+    known = sum(len(scores) for scores in (memory.get("score_history") or {}).values())
+    for name, value in empty().items():
+        if memory.get(name) is None:
+            memory[name] = value
+    for name in [name for name in OPTIONAL if memory.get(name, ()) is None]:
+        del memory[name]
+    if known and not memory["total_episodes"]:
+        memory["total_episodes"] = known
+    if not isinstance(memory["last_consolidated_at"], int | float):
+        memory["last_consolidated_at"] = None
+    for card in memory["mistake_cards"]:
+        card["seen_count"] = whole(card.get("seen_count"), 1)
+        for name in ("first_seen_episode", "last_seen_episode"):
+            card[name] = whole(card.get(name), 0)
+    dropped = 0
+    for task, scores in memory["score_history"].items():
+        finite = [score for score in scores if _is_finite(score)]
+        dropped += len(scores) - len(finite)
+        scores[:] = finite
+        add_scores(memory, task, [])
+    log = memory["episode_log"]
+    log[:] = [episode for episode in log if _is_finite(episode.get("score", 0.0))]
+    for name in ("mistakes", "successes"):
+        del memory[name][: -limits.TRAINING_LESSONS_MAX]
+    return dropped
+
+
+def whole(value: object, otherwise: int) -> int:
+    """A count that somebody else may have written."""
+    try:
+        return int(value)  # type: ignore[call-overload, no-any-return]  # that is the question
+    except (TypeError, ValueError, OverflowError):
+        return otherwise
+
+
+# ---- episode input ------------------------------------------------------------
+
+_SCORE: Final = "a finite number from 0 to 1"
+_NAME: Final = f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, not blank"
+_TEXT: Final = f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
+_FIELDS: Final = ("task_id", "score", "steps", "trajectory_summary", "mistakes", "successes", "mistake_cards")
+_CARD_FIELDS: Final = (
+    "mistake_type",
+    "task_id",
+    "worker_id",
+    "bad_decision",
+    "correct_decision",
+    "evidence",
+    "lesson",
+)
+
+
+class Checked:
+    """An episode as the caller gave it, taken apart. `problems` are all that was found; `entry` is what can be recorded
+    in spite of them."""
+
+    def __init__(self, data: object, timestamp: str) -> None:
+        self.problems: list[Problem] = []
+        self._left_out: Counter[str] = Counter()
+        self.entry = self._entry(data, timestamp)
+
+    def raise_if_wrong(self) -> None:
+        if self.problems:
+            raise InvalidInputError(self.problems)
+
+    def _entry(self, data: object, timestamp: str) -> Entry:
+        if not isinstance(data, Mapping):
+            self._wrong("episode_data", data, "an object (a mapping) with task_id, score, …")
+            return Entry(None, skipped=tuple(self._left_out.items()))
+        try:
+            data = {name: data[name] for name in _FIELDS if name in data}
+        except Exception:  # noqa: BLE001  # a foreign mapping fails in any way it likes
+            self._wrong("episode_data", data, "an object (a mapping) that can be read")
+            return Entry(None, skipped=tuple(self._left_out.items()))
+        score = self._score(data.get("score", 0.0))
+        task = self._task(data.get("task_id", "unknown"))
+        log = {
+            "timestamp": timestamp,
+            "task_id": task,
+            "score": score,
+            "steps": self._steps(data.get("steps", 0)),
+            "summary": self._text("trajectory_summary", data.get("trajectory_summary", ""), ""),
+        }
+        mistakes, successes = (self._texts(name, data.get(name, ())) for name in ("mistakes", "successes"))
+        cards = tuple(self._cards(data.get("mistake_cards", ()), task))
+        if score is None:
+            return Entry(None, skipped=(("score", 1),))
+        return Entry(log, mistakes, successes, cards, tuple(self._left_out.items()))
+
+    def _wrong(self, field: str, value: object, allowed: str) -> None:
+        self.problems.append(Problem(field, value, allowed))
+        self._left_out[field.partition(".")[0]] += 1
+
+    # --- one field each ---------------------------------------------------------------------------------------------------
+
+    def _score(self, value: Any) -> float | None:
+        """Whatever is a number: those of numpy and of tensors with one element are none of Python's own."""
+        try:
+            number = math.nan if isinstance(value, str | bytes | bytearray) else float(value)
+        except Exception:  # noqa: BLE001  # a foreign __float__ fails in any way it likes
+            number = math.nan
+        if not 0 <= number <= 1:
+            self._wrong("score", value, _SCORE)
+            return None
+        return number + 0.0
+
+    def _task(self, value: Any) -> str:
+        try:
+            value = _plain(value)
+            if isinstance(value, str) and value.strip() and len(value) <= limits.NAME_CHARS_MAX:
+                value.encode()
+                return str(check_name(value))
+        except (PydanticCustomError, UnicodeEncodeError):
+            pass
+        self._wrong("task_id", value, _NAME)
+        return "unknown"
+
+    def _steps(self, value: Any) -> int:
+        try:
+            number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+        except Exception:  # noqa: BLE001  # a foreign __index__ fails in any way it likes
+            number = -1
+        if not 0 <= number <= limits.JSON_INT_ABS_MAX:
+            self._wrong("steps", value, "a whole number, 0 or more")
+            return 0
+        return number
+
+    def _text(self, field: str, value: Any, otherwise: str | None) -> Any:
+        """The text; cut, where it is only too long."""
+        value = _plain(value)
+        if isinstance(value, str):
+            try:
+                value.encode()
+                if "\0" not in value:
+                    if len(value) > limits.TRAINING_TEXT_CHARS_MAX:
+                        self._wrong(field, value, _TEXT)
+                    return str(value[: limits.TRAINING_TEXT_CHARS_MAX])
+            except UnicodeEncodeError:
+                pass
+        self._wrong(field, value, _TEXT)
+        return otherwise
+
+    def _items(self, field: str, value: Any, of: str) -> list[Any]:
+        if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
+            self._wrong(field, value, f"a list of {of}")
+            return []
+        items: list[Any] = []
+        try:
+            for item in value:
+                if len(items) == limits.ITEMS_MAX:
+                    self._wrong(field, value, f"at most {limits.ITEMS_MAX} items")
+                    break
+                items.append(item)
+        except Exception:  # noqa: BLE001  # a foreign iterator fails in any way it likes
+            self._wrong(field, value, f"a list of {of} that can be read to its end")
+        return items
+
+    def _texts(self, field: str, value: Any) -> tuple[str, ...]:
+        found = [self._text(f"{field}.{n}", item, None) for n, item in enumerate(self._items(field, value, "texts"))]
+        return tuple(text for text in found if text is not None)
+
+    def _cards(self, value: Any, task: str) -> Iterable[dict[str, Any]]:
+        for number, card in enumerate(self._items("mistake_cards", value, "cards (objects)")):
+            field = f"mistake_cards.{number}"
+            if not isinstance(card, Mapping):
+                self._wrong(field, card, "an object with mistake_type, lesson, …")
+                continue
+            try:
+                said = {name: _cut(name, _plain(card[name])) for name in _CARD_FIELDS if card.get(name) is not None}
+            except Exception:  # noqa: BLE001  # a foreign mapping fails in any way it likes
+                self._wrong(field, card, "an object that can be read")
+                continue
+            wrong = next((name for name in said if not _is_small_json(said[name])), None)
+            if wrong is not None:
+                allowed = f"a JSON value of at most {limits.TRAINING_TEXT_CHARS_MAX} characters"
+                self._wrong(f"{field}.{wrong}", said[wrong], allowed)
+                continue
+            said = deepcopy(said)  # a value of the caller's that changes later must not change what was recorded
+            yield {
+                "mistake_type": str(said.get("mistake_type") or "unknown_mistake"),
+                "task_id": str(said.get("task_id") or task),
+                "worker_id": said.get("worker_id"),
+                "bad_decision": said.get("bad_decision"),
+                "correct_decision": said.get("correct_decision"),
+                "evidence": str(said.get("evidence") or "")[: limits.CARD_TEXT_CHARS_MAX],
+                "lesson": str(said.get("lesson") or NO_LESSON)[: limits.CARD_TEXT_CHARS_MAX],
+            }
+
+
+def _plain(value: Any) -> Any:
+    """Text as Python's own, whatever somebody's subclass makes of it."""
+    return str.__str__(value) if isinstance(value, str) else value
+
+
+def _cut(name: str, value: Any) -> Any:
+    """Evidence is often a log; no more of it than is kept has to be looked at."""
+    return value[: limits.CARD_TEXT_CHARS_MAX] if name in ("evidence", "lesson") and isinstance(value, str) else value
+
+
+def _is_small_json(value: Any) -> bool:
+    try:
+        check_json(value)
+        return len(value if isinstance(value, str) else to_json(value)) <= limits.TRAINING_TEXT_CHARS_MAX
+    except (PydanticCustomError, ValueError):
+        return False

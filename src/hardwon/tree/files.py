@@ -1,0 +1,332 @@
+"""The files of a tree: written whole, never outside of the root, never through a link.
+
+Every folder on the way is opened by its own name, relative to the one above and without following links: whatever somebody
+put in the tree, nothing is read or written elsewhere. Temporary names never end in `.json`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from hardwon import limits
+from hardwon.outside import files
+from hardwon.records.kinds import INTAKE
+
+SUFFIX: Final = ".json"
+_MARK: Final = ".hardwon-tree"
+_NOT_FOR_GIT: Final = (
+    f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{_MARK}\n"
+)
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
+DIGEST_BYTES: Final = 16
+
+
+def digest_of_file(data: bytes) -> bytes:
+    return blake2b(data, digest_size=DIGEST_BYTES).digest()
+
+
+class Seen(NamedTuple):
+    """What tells whether a file was touched."""
+
+    mtime_ns: int
+    size: int
+
+
+def _look_of(status: os.stat_result) -> Seen:
+    """Times that no row can hold are as good as the last that it can."""
+    return Seen(min(max(status.st_mtime_ns, -_TIME_NS_MAX), _TIME_NS_MAX), status.st_size)
+
+
+_TIME_NS_MAX: Final = 2**63 - 1
+
+
+@dataclass
+class Listing:
+    """What a folder holds: its own time before it was listed, memory files, folders, and what is neither though it is named
+    like a memory (a link, say), with the reason."""
+
+    mtime_ns: int
+    files: dict[str, Seen | None] = field(default_factory=dict)
+    folders: list[str] = field(default_factory=list)
+    odd: dict[str, str] = field(default_factory=dict)
+
+    def paths(self, folder: str) -> list[str]:
+        """The paths of the folders in it, where its own is this one."""
+        return [f"{folder}/{name}" if folder else name for name in self.folders]
+
+
+class Known(Protocol):
+    """A file as somebody knows it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def mtime_ns(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+
+
+K = TypeVar("K", bound=Known)
+
+
+class TreeFiles:
+    """The folder of a tree."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @contextmanager
+    def _opened(self, folder: str, *, make: bool = False) -> Iterator[int]:
+        """A descriptor of a folder of the tree. Raises NotADirectoryError or OSError (ELOOP) at a link."""
+        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for part in folder.split("/") if folder else ():
+                if part in ("", ".", ".."):
+                    raise NotADirectoryError(errno.ENOTDIR, "not a folder of the tree", folder)
+                inner = _open_part(part, handle, make)
+                os.close(handle)
+                handle = inner
+            yield handle
+        finally:
+            os.close(handle)
+
+    def write_new(self, folder: str, wanted: Iterable[tuple[str, bytes]], done: list[Seen] | None = None) -> list[Seen]:
+        """Writes files that are not there yet; how they look is added to `done` one by one. Raises FileExistsError at one that
+        is there and says something else: it is not ours to replace."""
+        done = [] if done is None else done
+        with self._opened(folder, make=True) as handle:
+            for name, data in wanted:
+                try:
+                    file = os.open(name, _NEW, files.FILE_MODE, dir_fd=handle)
+                except FileExistsError:
+                    found, seen = _read_or_nothing(handle, name)
+                    if found != data:
+                        raise
+                    done.append(seen)
+                    continue
+                try:
+                    _write_all(file, data)
+                    done.append(_look_of(os.fstat(file)))
+                except BaseException:
+                    with suppress(OSError):  # half of it is no memory
+                        os.unlink(name, dir_fd=handle)
+                    raise
+                finally:
+                    os.close(file)
+        return done
+
+    def replace(self, folder: str, name: str, data: bytes) -> Seen:
+        """Writes a file in the place of one that is there, in one step."""
+        with self._opened(folder, make=True) as handle:
+            return _rewrite(handle, name, data)
+
+    def read(self, folder: str, name: str) -> tuple[bytes, Seen]:
+        """A file's bytes. Raises FileNotFoundError where it is gone, ValueError where it is none that we read."""
+        with self._opened(folder) as handle:
+            return _read(handle, name)
+
+    def remove(self, folder: str, name: str, digest: bytes) -> bool:
+        """Takes away a file as long as it says what we know of it. False: somebody put something else there."""
+        try:
+            with self._opened(folder) as handle:
+                try:
+                    if digest_of_file(_read(handle, name)[0]) != digest:
+                        return False
+                except ValueError:
+                    return False
+                os.unlink(name, dir_fd=handle)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        return True
+
+    def unlink(self, folder: str, name: str) -> None:
+        """Takes away a file that was just written."""
+        with suppress(OSError), self._opened(folder) as handle:
+            os.unlink(name, dir_fd=handle)
+
+    def folder_mtime_ns(self, folder: str) -> int:
+        """0 where there is no such folder."""
+        try:
+            return os.lstat(f"{self.root}/{folder}" if folder else self.root).st_mtime_ns
+        except OSError:
+            return 0
+
+    def touched(self, folder: str, known: Sequence[K]) -> list[tuple[K, Seen | None]]:
+        """Those of the known files that do not look as they did, with how they look now; None where one is gone, or no file any
+        more. Many files are looked at for one question, so nothing is made for those that are as they were."""
+        found: list[tuple[K, Seen | None]] = []
+        try:
+            with self._opened(folder) as handle:
+                look = os.stat
+                for file in known:
+                    try:
+                        status = look(file.name, dir_fd=handle, follow_symlinks=False)
+                    except FileNotFoundError:
+                        found.append((file, None))
+                        continue
+                    if status.st_mtime_ns != file.mtime_ns or status.st_size != file.size:
+                        seen = _look_of(status)
+                        if seen != (file.mtime_ns, file.size) or not stat.S_ISREG(status.st_mode):
+                            found.append((file, seen if stat.S_ISREG(status.st_mode) else None))
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                return []  # that it cannot be looked at does not mean that anything changed
+            return [(file, None) for file in known]
+        return found
+
+    def look(self, folder: str, name: str) -> Seen | None:
+        """What a file looks like now; None where there is none, or a link or folder in its place."""
+        try:
+            with self._opened(folder) as handle:
+                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+        except OSError:
+            return None
+        return _look_of(status) if stat.S_ISREG(status.st_mode) else None
+
+    def listed(self, folder: str, *, look: bool) -> Listing:
+        """What a folder holds, with the looks of its files where they are wanted. Nothing where there is no such folder."""
+        try:
+            with self._opened(folder) as handle:
+                listing = Listing(os.fstat(handle).st_mtime_ns)
+                with os.scandir(handle) as entries:
+                    for entry in entries:
+                        _enlist(entry, listing, folder, look)
+        except (FileNotFoundError, NotADirectoryError):
+            return Listing(0)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return Listing(0)
+            raise
+        return listing
+
+    def sync(self) -> None:
+        """Everything that was written to this file system so far is on disk when this returns."""
+        handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _sync_file_system(handle)
+        finally:
+            os.close(handle)
+
+    def is_marked(self, tree_id: str) -> bool:
+        """Whether these are the folders of this tree: a database that was restored elsewhere finds others, or none."""
+        try:
+            return (self.root / _MARK).read_text(encoding="ascii", errors="replace").strip() == tree_id
+        except OSError:
+            return False
+
+    def mark(self, tree_id: str) -> None:
+        files.show_to_git(self.root, but_for=_NOT_FOR_GIT.encode())
+        with files.writing_atomically(self.root / _MARK) as file:
+            file.write(tree_id.encode() + b"\n")
+
+
+def _open_part(part: str, above: int, make: bool) -> int:
+    try:
+        return os.open(part, _FOLDER, dir_fd=above)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with suppress(FileExistsError):
+        os.mkdir(part, files.FOLDER_MODE, dir_fd=above)
+    return os.open(part, _FOLDER, dir_fd=above)
+
+
+def _enlist(entry: Any, listing: Listing, folder: str, look: bool) -> None:
+    name = entry.name
+    if name.startswith("."):
+        return
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return  # no name that a memory has, and none that could be told
+    if entry.is_dir(follow_symlinks=False):
+        # The root may be somebody's project: only what looks like a folder of ours is one.
+        if (folder or "=" in name or name == INTAKE) and folder.count("/") < limits.TREE_DEPTH_MAX:
+            listing.folders.append(name)
+    elif folder and name.endswith(SUFFIX):
+        if entry.is_file(follow_symlinks=False):
+            if look:
+                with suppress(FileNotFoundError):
+                    listing.files[name] = _look_of(entry.stat(follow_symlinks=False))
+            else:
+                listing.files[name] = None
+        else:
+            listing.odd[name] = "is a link, or no regular file"
+
+
+def _read(handle: int, name: str) -> tuple[bytes, Seen]:
+    try:
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=handle)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENXIO, errno.EISDIR):
+            raise ValueError(f"cannot be opened ({error.strerror})") from None
+        raise
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("is no regular file")
+        if status.st_size > limits.RECORD_BYTES_MAX:
+            raise ValueError(f"is larger than {limits.RECORD_BYTES_MAX} bytes")
+        data = b""
+        while chunk := os.read(file, limits.RECORD_BYTES_MAX + 1 - len(data)):
+            data += chunk
+        return data, _look_of(status)
+    finally:
+        os.close(file)
+
+
+def _read_or_nothing(handle: int, name: str) -> tuple[bytes | None, Seen]:
+    try:
+        return _read(handle, name)
+    except (ValueError, OSError):
+        return None, Seen(0, 0)
+
+
+def _rewrite(handle: int, name: str, data: bytes) -> Seen:
+    temporary = f".{name}.{secrets.token_hex(6)}.part"
+    file = os.open(temporary, _NEW, files.FILE_MODE, dir_fd=handle)
+    try:
+        try:
+            _write_all(file, data)
+            seen = _look_of(os.fstat(file))
+        finally:
+            os.close(file)
+        os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=handle)
+        raise
+    return seen
+
+
+def _write_all(file: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(file, data) :]
+
+
+@cache
+def _syncfs() -> Any:
+    """Linux's call for one file system. A sync of each file by itself takes as long as the record's own write."""
+    import ctypes  # only whoever has a tree needs it
+
+    return getattr(ctypes.CDLL(None), "syncfs", None)
+
+
+def _sync_file_system(handle: int) -> None:
+    call = _syncfs()
+    if call is None:
+        os.sync()
+    elif call(handle) != 0:
+        raise OSError(errno.EIO, "the file system could not be synced")

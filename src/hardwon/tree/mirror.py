@@ -1,0 +1,871 @@
+"""The tree: experiences as files that people read, search and change, kept in step with the database.
+
+The database is the truth. A record that is written gets a row in the tree's index in the same transaction, with the file, and
+the row is settled when the file is known to be on disk. What was never written is written by whoever opens the memory next;
+what was not synced is looked at again when the machine was started anew in between.
+
+People change files. A file that is new becomes a record; an edit becomes a record that supersedes the one before; a file that
+vanished makes its record `absent`, which is undone when the file is back: a checkout of another branch looks like a mass
+deletion and must not be one. What cannot be read is told and left alone, and no file that somebody else wrote is ever
+overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from hardwon import limits
+from hardwon.errors import DamagedError, InvalidInputError, Problem
+from hardwon.learn.tallies import OWN_KEYS, given_key
+from hardwon.learn.topology import FolderCount
+from hardwon.memory.project import batches, happen, in_order
+from hardwon.memory.results import Synced
+from hardwon.outside import files
+from hardwon.records.fields import derived_id
+from hardwon.records.kinds import Event, Experience, Metadata, Moment, Record, Source
+from hardwon.store.rows import original_of, row_of, sound_body
+from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
+from hardwon.store.tree_index import (
+    DUE,
+    GOING,
+    IN_STEP,
+    NOTHING_THERE,
+    PAST,
+    File,
+    Folder,
+    Match,
+    Planted,
+    Tree,
+    TreeIndex,
+    Written,
+)
+from hardwon.store.types import Finding, Row, Stored, Writer
+from hardwon.text.globs import Glob
+from hardwon.tree.files import Listing, Seen, TreeFiles, digest_of_file
+from hardwon.tree.format import UnreadableError, file_text, given_keys, is_flat, quick_payload, read_back, same_memory, says
+from hardwon.tree.routing import Coherence, file_name, values_in
+from hardwon.trust.lifecycle import BY_TREE, effective_validation
+
+_log = logging.getLogger("hardwon")
+
+_FIELDS: Final = ("content", "outcome", "tool", "summary")
+_LOOKS_AGAIN: Final = 3  # times that a question is asked anew because files had changed under it
+_FORGOTTEN: Final = "was forgotten: remember it anew to have it back"
+_ARCHIVED: Final = "was archived: its memory stays so"
+
+
+class Planting(NamedTuple):
+    """A file to be written once its record is kept. `tried`: that was done already, as part of the transaction."""
+
+    folder: str
+    name: str
+    record_id: str
+    data: bytes
+    tried: bool = False
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/{self.name}"
+
+
+class _Arrived(NamedTuple):
+    """A file as it was read."""
+
+    folder: str
+    name: str
+    data: bytes
+    seen: Seen
+    digest: bytes
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/{self.name}"
+
+
+@dataclass
+class _Changes:
+    """What differs between folders and index: paths that are new or look different, and files that are gone."""
+
+    arrived: list[tuple[str, str]] = field(default_factory=list)
+    vanished: list[tuple[str, str]] = field(default_factory=list)
+    listed: dict[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.arrived or self.vanished)
+
+
+class Mirror:
+    """The tree of one project beside its memory. Made by `Memory`; `root` is its folder."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        project: str,
+        root: Path,
+        tree: Tree,
+        prepare: Callable[[Experience], Experience],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.root = root
+        self.routes = tree.routes
+        self.router = Coherence(json.loads(tree.routes) if tree.routes else None, str(root))
+        self._tree = tree
+        self._store, self._project, self._prepare, self._clock = store, project, prepare, clock
+        self._files = TreeFiles(root)
+        self._unsynced = 0
+        self._listed: dict[str, int] = {}
+        self._left: dict[str, tuple[Seen | None, str]] = {}
+        self._warned: dict[str, str] = {}
+        self._payloads: dict[tuple[int, bytes], dict[str, Any]] = {}
+        self._told = Synced()
+
+    # --- an experience finds its place ------------------------------------------------------------------------------
+
+    def experience(self, keys: Mapping[str, Any], metadata: Metadata, record_id: str, *, strict: bool) -> Experience:
+        """An experience from what a caller or a file says. What no route takes is kept all the same, with the reason, unless
+        `strict` refuses it."""
+        given = {name: value for name, value in keys.items() if value is not None}
+        problem = self.router.route(given).problem
+        if problem and strict:
+            raise InvalidInputError([problem])
+        own = {name: value for name, value in given.items() if name not in _FIELDS}
+        for name in ("outcome", "tool"):
+            if name in given and not _is_name(given[name]):
+                own[name] = given.pop(name)
+                problem = problem or Problem(name, own[name], "a short name")
+        named: dict[str, Any] = {"outcome": ""} | {name: given[name] for name in _FIELDS if name in given}
+        made = {**named, **given_keys(own), "id": record_id, "metadata": metadata}
+        if problem:
+            return Experience(**made, unrouted=str(problem))
+        try:
+            return Experience(**made)
+        except InvalidInputError as error:
+            if any(found.field in ("content", "summary") for found in error.problems):
+                raise
+            return Experience(**made, own_schema=True)
+
+    def place_of(self, record: Experience) -> tuple[str, str]:
+        """Folder and name of the file that mirrors a record as it was written."""
+        extra = record.extra
+        own = extra.get(OWN_KEYS)
+        packet = {"outcome": record.outcome or None, "tool": record.tool, **extra, **(own if isinstance(own, dict) else {})}
+        folder = self.router.route(packet).folder
+        return folder, file_name(record.metadata.context.timestamp, record.summary, record.id[-12:])
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def plant(self, writer: Writer, kept: Iterable[tuple[Record, Row]]) -> list[Planting]:
+        """Gives new records their files, as part of the transaction that keeps them. One file is written at once: whoever sees
+        its row knows that it was there. Many are written after the transaction, by `put`, so that all of them are kept or
+        none."""
+        plantings = []
+        for record, row in kept:
+            if type(record) is Experience and row.status != "archived":
+                folder, name = self.place_of(record)
+                plantings.append(Planting(folder, name, record.id, file_text(row.body, f"{folder}/{name}")))
+        if not plantings:
+            return []
+        seen: Seen | None = None
+        if len(plantings) == 1:
+            plantings[0], seen = self._write_within(writer, plantings[0])
+        mtime_ns = seen.mtime_ns if seen else NOTHING_THERE
+        self._index(writer).plant(
+            [
+                Planted(folder, name, record_id, DUE, mtime_ns, len(data), digest_of_file(data))
+                for folder, name, record_id, data, _ in plantings
+            ]
+        )
+        return plantings
+
+    def _write_within(self, writer: Writer, planting: Planting) -> tuple[Planting, Seen | None]:
+        """Writes a file before its record is kept; it goes where the record is not. A name that is taken gets the whole id."""
+        self._unsynced += 1
+        planting = planting._replace(tried=True)
+        longer = planting.name.replace(planting.record_id[-12:], planting.record_id)
+        for name in (planting.name, longer):
+            try:
+                (seen,) = self._files.write_new(planting.folder, [(name, planting.data)])
+            except FileExistsError:
+                continue
+            except OSError as error:
+                self._tell_unwritten(planting.folder, error)
+                return planting, None
+            writer.on_failure(partial(self._files.unlink, planting.folder, name))
+            return planting._replace(name=name), seen
+        return planting._replace(name=longer), None
+
+    def _tell_unwritten(self, folder: str, error: OSError) -> None:
+        _log.warning(
+            "the memory is kept, but its file in %s/%s could not be written (%s); it is written when the memory is next opened",
+            self.root,
+            folder,
+            error.strerror or error,
+        )
+
+    def put(self, plantings: Sequence[Planting]) -> None:
+        """Writes the files of many records, after the transaction that keeps them. What cannot be written now is told, and
+        written when the memory is next opened."""
+        by_folder: dict[str, list[Planting]] = {}
+        for planting in plantings:
+            if not planting.tried:
+                by_folder.setdefault(planting.folder, []).append(planting)
+        written: list[tuple[str, str, Seen]] = []
+        for folder, wanted in by_folder.items():
+            done: list[Seen] = []
+            try:
+                self._files.write_new(folder, [(planting.name, planting.data) for planting in wanted], done)
+            except OSError as error:
+                self._tell_unwritten(folder, error)
+            written += [(folder, planting.name, seen) for planting, seen in zip(wanted, done, strict=False)]
+        if by_folder:
+            synced = self._sync()
+            with self._store.write(self._project) as writer:
+                self._index(writer).note_planted(written, synced=synced)
+        if self._unsynced >= limits.TREE_UNSYNCED_MAX:
+            self.settle()
+
+    def settle(self) -> None:
+        """Makes sure that what was written and removed is on disk, by this process or another, and then notes it."""
+        self._unsynced = 0
+        while True:
+            with self._reading() as index:
+                done = index.done(limits.TREE_SETTLED_AT_ONCE)
+            if not done or not self._sync():
+                return
+            with self._store.write(self._project) as writer:
+                self._index(writer).settle(done)
+            if len(done) < limits.TREE_SETTLED_AT_ONCE:
+                return
+
+    def _sync(self) -> bool:
+        try:
+            self._files.sync()
+        except OSError as error:  # what is due stays due
+            _log.warning("the tree at %s could not be synced: %s", self.root, error.strerror or error)
+            return False
+        return True
+
+    def follow(self, *, settle: bool = False, restored: bool = False) -> None:
+        """Does in the tree what was decided about records: files of archived and forgotten ones go. `restored`: some may be
+        back from the archive, and get files again."""
+        with self._reading() as index:
+            due = index.due(limits.TREE_UNSYNCED_MAX) if index.anything_due() else []
+        self._work_off(due)
+        if restored:
+            self.settle()  # a file that went a moment ago counts as there until it is known to be gone
+            self._plant_the_unplanted()
+        if settle:
+            self.settle()
+
+    def _work_off(self, due: Sequence[tuple[str, File, Stored | None]], *, restarted: bool = False) -> int:
+        """Removes and writes what is due; how much of it was done. `restarted`: the machine was, since some of it was done."""
+        gone, written, moved = list[File](), list[Written](), list[tuple[File, str, str, Seen, bytes]]()
+        refused: dict[str, str] = {}
+        for folder, file, stored in due:
+            try:
+                if file.state == GOING:
+                    gone_again = restarted and self._remove_torn(folder, file)
+                    if not gone_again and not self._files.remove(folder, file.name, file.digest):
+                        _log.warning("%s/%s/%s says something else by now and is left alone", self.root, folder, file.name)
+                    gone.append(file)
+                elif stored:
+                    name, data, seen = self._write_again(folder, file, original_of(stored))
+                    digest = digest_of_file(data)
+                    if name == file.name:
+                        written.append(Written(file, *seen, digest))
+                    else:
+                        moved.append((file, folder, name, seen, digest))
+            except (OSError, DamagedError) as error:
+                refused[folder] = str(error)
+        for folder, why in refused.items():
+            _log.warning("files in %s/%s could not be brought in step: %s", self.root, folder, why)
+        if gone or written or moved:
+            with self._store.write(self._project) as writer:
+                index = self._index(writer)
+                index.note_written(written)
+                index.note_removed(gone)
+                for each in moved:
+                    index.move(*each)
+        self._unsynced += len(due)
+        return len(gone) + len(written) + len(moved)
+
+    def _write_again(self, folder: str, file: File, record: Record) -> tuple[str, bytes, Seen]:
+        """Writes a file that is due. One that is there is left where it says the same, replaced where it is not whole, and
+        otherwise somebody else's: the record gets another name."""
+        data = file_text(record.to_json(), f"{folder}/{file.name}")
+        try:
+            found, seen = self._files.read(folder, file.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return file.name, data, self._files.write_new(folder, [(file.name, data)])[0]
+        except ValueError:
+            found, seen = b"", Seen(0, 0)  # a link, or no file at all
+        else:
+            if found == data or self._is_the_same(found, folder, file.name, seen, record):
+                return file.name, found, seen
+            if _is_part_of(found, data):
+                return file.name, data, self._files.replace(folder, file.name, data)
+        for number in count(2):
+            name = file.name.replace(".json", f"_{number}.json")
+            try:
+                return name, data, self._files.write_new(folder, [(name, data)])[0]
+            except FileExistsError:
+                continue
+        raise AssertionError("unreachable")  # pragma: no cover
+
+    def _is_the_same(self, found: bytes, folder: str, name: str, seen: Seen, record: Record) -> bool:
+        try:
+            read, timed = self._experience_in(_Arrived(folder, name, found, seen, b""))
+        except (UnreadableError, InvalidInputError):
+            return False
+        return isinstance(record, Experience) and same_memory(record, read, same_time=timed)
+
+    # --- keeping up with what people do -------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Finishes what was due, gives every experience its file, and takes in what changed while nobody looked."""
+        boot = files.boot_id()
+        again = self._tree.boot != boot or not boot  # what was not synced when the machine stopped may not be whole
+        marked = self._files.is_marked(self._tree.id)
+        while True:
+            with self._reading() as index:
+                due = index.due(limits.TREE_UNSYNCED_MAX, written_too=again) if index.anything_due() else []
+            done = self._work_off(self._torn(due), restarted=True) if again else self._work_off(due)
+            if again:
+                self.settle()
+            if len(due) < limits.TREE_UNSYNCED_MAX or not done:
+                break
+        # A restored or copied database: that its files are not here does not mean that anybody removed them.
+        self._sweep(restoring=not marked)
+        self._plant_the_unplanted()
+        if not marked:
+            self._files.mark(self._tree.id)
+        if again and boot:
+            with self._store.write(self._project) as writer:
+                self._index(writer).set_boot(boot)
+
+    def _torn(self, due: Sequence[tuple[str, File, Stored | None]]) -> list[tuple[str, File, Stored | None]]:
+        """Of files that may not have reached the disk, those that did not: missing, or not readable. The others are settled,
+        or edits, which the sweep finds."""
+        return [each for each in due if each[1].state == GOING or not self._readable(each[0], each[1].name)]
+
+    def _remove_torn(self, folder: str, file: File) -> bool:
+        """Takes away what a power cut brought back of a file that was removed before it had ever reached the disk whole."""
+        try:
+            data, _ = self._files.read(folder, file.name)
+        except (OSError, ValueError):
+            return False
+        torn = len(data) <= file.size and not self._readable(folder, file.name)
+        return torn and self._files.remove(folder, file.name, digest_of_file(data))
+
+    def _readable(self, folder: str, name: str) -> bool:
+        try:
+            data, seen = self._files.read(folder, name)
+            read_back(data, name, seen.mtime_ns)
+        except (OSError, ValueError, UnreadableError):
+            return False
+        return True
+
+    def sync(self) -> Synced:
+        """Looks at every file and takes in whatever changed. Tells what was taken in since this was last asked, or since the
+        memory was opened."""
+        self.follow(settle=True)
+        self._sweep()
+        self._plant_the_unplanted()
+        told, self._told = self._told, Synced()
+        return told
+
+    def _plant_the_unplanted(self) -> None:
+        while True:
+            with self._reading() as index:
+                bare = index.unplanted(limits.BATCH_ROWS)
+            if not bare:
+                return
+            with self._store.write(self._project) as writer:
+                still = {stored.id for stored in self._index(writer).unplanted(limits.BATCH_ROWS)}
+                records = [self._sound(stored) for stored in bare if stored.id in still]
+                plantings = self.plant(writer, [(record, row_of(record)._replace(status="")) for record in records if record])
+            self.put(plantings)
+            if not plantings:
+                return
+
+    @staticmethod
+    def _sound(stored: Stored) -> Record | None:
+        try:
+            return original_of(stored)
+        except DamagedError as error:
+            _log.warning("%s", error)
+            return None
+
+    def _sweep(self, *, restoring: bool = False) -> None:
+        self._listed.clear()
+        self._left = {}
+        with self._reading() as index:
+            folders = {folder.id: folder.path for folder in index.folders()}
+            known: dict[str, dict[str, File]] = {path: {} for path in folders.values()}
+            for file in index.files():
+                known[folders[file.folder]][file.name] = file
+        changes = _Changes()
+        waiting, met = [""], set[str]()
+        while waiting:
+            path = waiting.pop()
+            met.add(path)
+            listing = self._listing(path, changes, look=True)
+            if listing:
+                self._compare(path, known.get(path, {}), listing, changes)
+                waiting += listing.paths(path)
+        for path in known.keys() - met:
+            changes.vanished += [(path, name) for name, file in known[path].items() if _was_there(file)]
+        self._take_in(changes, restoring=restoring)
+
+    def catch_up(self) -> None:
+        """Looks at the folders whose content changed since they were last listed."""
+        now_ns = time.time_ns()
+        with self._reading() as index:
+            ids = {folder.path: folder.id for folder in index.folders()}
+        waiting = [path for path in {"", *ids, *self._listed} if self._may_have_changed(path, now_ns)]
+        changes, met = _Changes(), set[str]()
+        while waiting:
+            path = waiting.pop()
+            if path in met:
+                continue
+            met.add(path)
+            listing = self._listing(path, changes, look=False)
+            if listing:
+                there, moving = self._names(ids.get(path))
+                # Those that were left alone are looked at by themselves.
+                strange = [name for name in listing.files.keys() - there - moving if f"{path}/{name}" not in self._left]
+                changes.arrived += [(path, name) for name in strange]
+                changes.vanished += [(path, name) for name in there - listing.files.keys()]
+                waiting += [inner for inner in listing.paths(path) if inner not in self._listed]
+        changes.arrived += self._mended()
+        self._take_in(changes)
+
+    def _mended(self) -> list[tuple[str, str]]:
+        """Files that were left alone and look otherwise by now."""
+        places = [(path.rpartition("/"), seen) for path, (seen, _) in self._left.items() if seen]
+        return [(folder, name) for (folder, _, name), seen in places if self._files.look(folder, name) not in (seen, None)]
+
+    def _may_have_changed(self, path: str, now_ns: int) -> bool:
+        mtime_ns = self._files.folder_mtime_ns(path)
+        return mtime_ns != self._listed.get(path) or 0 <= now_ns - mtime_ns < limits.TREE_RACY_NS
+
+    def _names(self, folder: int | None) -> tuple[set[str], set[str]]:
+        if folder is None:
+            return set(), set()
+        with self._reading() as index:
+            return index.names(folder)
+
+    def _listing(self, path: str, changes: _Changes, *, look: bool) -> Listing | None:
+        """What a folder holds; None where it cannot be looked into, which does not mean that anything is gone."""
+        try:
+            listing = self._files.listed(path, look=look)
+        except OSError as error:
+            self._leave_alone(path or ".", None, f"cannot be looked into ({error.strerror or error})")
+            return None
+        changes.listed[path] = listing.mtime_ns
+        for name, reason in listing.odd.items():
+            self._leave_alone(f"{path}/{name}", None, reason)
+        return listing
+
+    def _compare(self, path: str, known: Mapping[str, File], listing: Listing, changes: _Changes) -> None:
+        for name, seen in listing.files.items():
+            file = known.get(name)
+            back = file is None or (file.state == GOING and file.mtime_ns == NOTHING_THERE)
+            if back or (file and _was_there(file) and seen != (file.mtime_ns, file.size)):
+                changes.arrived.append((path, name))
+        changes.vanished += [(path, name) for name, file in known.items() if name not in listing.files and _was_there(file)]
+
+    # --- taking in ----------------------------------------------------------------------------------------------------
+
+    def _take_in(self, changes: _Changes, *, restoring: bool = False) -> None:
+        gone: dict[bytes, list[tuple[str, File]]] = {}
+        for folder, lost in self._known(changes.vanished):
+            gone.setdefault(lost.digest, []).append((folder, lost))
+        for batch in batches(changes.arrived, limits.TREE_BATCH_FILES):
+            arrived = [file for folder, name in batch if (file := self._read(folder, name))]
+            if arrived:
+                with self._store.write(self._project) as writer:
+                    for file in arrived:
+                        self._take_in_one(writer, file, gone)
+        rest = [each for group in gone.values() for each in group]
+        for absent in batches(rest, limits.TREE_BATCH_FILES):
+            with self._store.write(self._project) as writer:
+                for folder, lost in absent:
+                    self._note_absence(writer, folder, lost, restoring=restoring)
+        if restoring and rest:
+            self.follow()
+        self._listed |= changes.listed  # only now: what could not be taken in is looked at again
+        self._told.left = {path: self._left[path][1] for path in islice(self._left, limits.TREE_REPORTED_MAX)}
+
+    def _known(self, paths: Iterable[tuple[str, str]]) -> Iterator[tuple[str, File]]:
+        with self._reading() as index:
+            ids = {folder.path: folder.id for folder in index.folders()}
+            for folder, name in paths:
+                if folder in ids:
+                    yield from ((folder, file) for file in index.at(ids[folder], name) if _was_there(file))
+
+    def _read(self, folder: str, name: str) -> _Arrived | None:
+        try:
+            data, seen = self._files.read(folder, name)
+            return _Arrived(folder, name, data, seen, digest_of_file(data))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except ValueError as error:
+            self._leave_alone(f"{folder}/{name}", None, str(error))
+        except OSError as error:
+            self._leave_alone(f"{folder}/{name}", None, error.strerror or str(error))
+        return None
+
+    def _leave_alone(self, path: str, seen: Seen | None, reason: str) -> None:
+        if self._warned.get(path) != reason:
+            self._warned[path] = reason
+            _log.warning("%s/%s is left alone: it %s", self.root, path, reason)
+        self._left[path] = seen, reason
+
+    def _take_in_one(self, writer: Writer, file: _Arrived, gone: dict[bytes, list[tuple[str, File]]]) -> None:
+        index = self._index(writer)
+        known = index.at(index.folder_id(file.folder), file.name)
+        current = next((each for each in known if _was_there(each)), None)
+        if current and current.digest == file.digest:
+            index.touch(current, file.seen, file.digest)
+            return
+        if any(_on_its_way(each) for each in known):
+            return
+        try:
+            read, timed = self._experience_in(file)
+        except (UnreadableError, InvalidInputError) as error:
+            self._leave_alone(file.path, file.seen, str(error))
+            return
+        self._left.pop(file.path, None)
+        if read.redacted:
+            self._told.secrets.append(file.path)
+            _log.warning("%s/%s holds a secret: the memory does not, but the file still does", self.root, file.path)
+        if current:
+            stored = writer.get(self._project, current.record_id)
+            if stored and same_memory(self._experience_of(stored), read, same_time=timed):
+                index.touch(current, file.seen, file.digest)  # only written differently
+                return
+        elif self._moved(writer, file, read, known, gone):
+            return
+        new_id = self._keep(writer, file, read, known)
+        if not new_id:
+            return
+        if current:
+            self._replace(writer, current, new_id)
+            self._told.edited += 1
+        else:
+            self._told.added += 1
+
+    def _moved(
+        self,
+        writer: Writer,
+        file: _Arrived,
+        read: Experience,
+        known: Sequence[File],
+        gone: dict[bytes, list[tuple[str, File]]],
+    ) -> bool:
+        """Whether a file that vanished elsewhere is here now under another name."""
+        group = gone.get(file.digest)
+        if not group:
+            return False
+        folder, lost = group[-1]
+        stored = writer.get(self._project, lost.record_id)
+        if not stored or self._files.look(folder, lost.name):
+            return False
+        group.pop()
+        if not group:
+            del gone[file.digest]
+        if same_memory(self._experience_of(stored), read, same_time=False):
+            self._index(writer).move(lost, file.folder, file.name, file.seen, file.digest)
+        else:  # in its new folder it says something else
+            new_id = self._keep(writer, file, read, known)
+            if new_id:
+                self._replace(writer, lost, new_id)
+        self._told.moved += 1
+        return True
+
+    def _keep(self, writer: Writer, file: _Arrived, read: Experience, known: Sequence[File]) -> str:
+        """Has the memory of a file kept, or back; its id, or nothing where it stays away."""
+        index = self._index(writer)
+        planted = Planted(file.folder, file.name, "", IN_STEP, *file.seen, file.digest)
+        before = next((each for each in known if each.state == PAST and each.digest == file.digest and each.record_id), None)
+        if before and not index.live_file(before.record_id):
+            if not self._bring_back(writer, before.record_id):
+                self._leave_alone(file.path, file.seen, _ARCHIVED)
+                return ""
+            index.plant([planted._replace(record_id=before.record_id)])
+            return before.record_id
+        for number in count(1):  # what a copy elsewhere goes by already, this one cannot go by
+            if not index.live_file(read.id):
+                break
+            read = read.altered(id=self._id_of(file.path, file.digest, number))
+        if writer.append([row_of(read)]).forgotten:
+            self._leave_alone(file.path, file.seen, _FORGOTTEN)
+            return ""
+        if not self._bring_back(writer, read.id):
+            self._leave_alone(file.path, file.seen, _ARCHIVED)
+            return ""
+        index.plant([planted._replace(record_id=read.id)])
+        return read.id
+
+    def _bring_back(self, writer: Writer, record_id: str) -> bool:
+        """Undoes an absence, where there is one; False where something else keeps the record away."""
+        stored = writer.get(self._project, record_id)
+        if not stored:
+            return False
+        envelope = original_of(stored).metadata.validation
+        events = writer.events_of(self._project, record_id)
+        if effective_validation(envelope, events).status == "archived":
+            back = Event(record_id=record_id, kind="present", at=self._clock(), by=BY_TREE)
+            if effective_validation(envelope, [*events, in_order(back, events)]).status == "archived":
+                return False
+            happen(writer, self._project, back)
+        return True
+
+    def _replace(self, writer: Writer, old: File, new_id: str) -> None:
+        reason = "its file was edited"
+        event = Event(
+            record_id=old.record_id, kind="superseded", at=self._clock(), by=BY_TREE, replaced_by=new_id, reason=reason
+        )
+        happen(writer, self._project, event)
+        self._index(writer).make_past(old)
+
+    def _note_absence(self, writer: Writer, folder: str, file: File, *, restoring: bool) -> None:
+        index = self._index(writer)
+        now = next((each for each in index.at(file.folder, file.name) if each[:3] == file[:3] and _was_there(each)), None)
+        if not now or self._files.look(folder, file.name):
+            return
+        if restoring:
+            index.make_due(now)
+            return
+        event = Event(record_id=now.record_id, kind="absent", at=self._clock(), by=BY_TREE, reason="its file is gone")
+        happen(writer, self._project, event)
+        index.make_past(now)
+        self._told.absent += 1
+
+    def _experience_in(self, file: _Arrived) -> tuple[Experience, bool]:
+        """The experience that a file is, under an id that whoever finds the same file in the same place comes to as well; and
+        whether the file tells its time."""
+        keys, at, timed = read_back(file.data, file.name, file.seen.mtime_ns)
+        source = {"type": "file_analysis"}
+        if _is_name(keys.get("author")) and keys["author"].strip():
+            source["author"] = keys.pop("author")
+        tags = keys.pop("tags", [])
+        if not isinstance(tags, list) or not all(_is_name(tag) and tag.strip() for tag in tags):
+            keys["tags"], tags = tags, []
+        metadata = Metadata(source=Source.model_validate(source), context=Moment(timestamp=at), tags=tags)
+        keys = self._placed(keys, file.folder)
+        return self._prepare(self.experience(keys, metadata, self._id_of(file.path, file.digest), strict=False)), timed
+
+    def _placed(self, keys: dict[str, Any], folder: str) -> dict[str, Any]:
+        """Where a file lies says more than what it says of that itself: it was put there. A folder that no memory is routed to
+        still tells what the file does not."""
+        if self.router.route(keys).folder == folder:
+            return keys
+        told = values_in(folder)
+        placed = {**keys, **told}
+        return placed if self.router.route(placed).folder == folder else {**told, **keys}
+
+    @staticmethod
+    def _id_of(path: str, digest: bytes, number: int = 0) -> str:
+        return derived_id("tree", path, digest, str(number))
+
+    @staticmethod
+    def _experience_of(stored: Stored) -> Experience:
+        record = original_of(stored)
+        assert isinstance(record, Experience)  # noqa: S101  # for type checkers: the tree mirrors nothing else
+        return record
+
+    # --- forgetting ---------------------------------------------------------------------------------------------------
+
+    def keep_away(self, writer: Writer, record_ids: Sequence[str]) -> None:
+        """Files of records that are about to be erased are not taken in again, should a checkout bring them back."""
+        index = self._index(writer)
+        places = index.files_of(record_ids)
+        index.keep_forgotten(self._id_of(f"{folder}/{file.name}", file.digest) for folder, file in places)
+
+    def ids_of(self, found: Sequence[Match]) -> list[str]:
+        with self._reading() as index:
+            return [stored.id for _, stored in index.records([match.seq for match in found])]
+
+    def earlier_versions(self, record_ids: Sequence[str]) -> list[str]:
+        """What the same files said before they were edited."""
+        with self._reading() as index:
+            return index.earlier_versions(record_ids)
+
+    # --- finding ------------------------------------------------------------------------------------------------------
+
+    def find(
+        self, intent: Mapping[str, Any], glob: Glob | None = None, saying: str | None = None
+    ) -> tuple[list[Match], dict[int, str]]:
+        """The memories that have all keys of the intent, whose path matches, and whose JSON has `saying` in it, newest first,
+        as the files are now; and the paths of all folders by their numbers."""
+        self.catch_up()
+        for _ in range(_LOOKS_AGAIN):
+            found, folders = self._found(intent, glob, saying)
+            changes = self._changed_among(found, folders)
+            if not changes:
+                break
+            self._take_in(changes)
+        return found, folders
+
+    def _found(self, intent: Mapping[str, Any], glob: Glob | None, saying: str | None) -> tuple[list[Match], dict[int, str]]:
+        matches = glob.split()[1] if glob else None
+        names = glob.pattern.rpartition("/")[2].replace("[!", "[^") if glob and matches else None
+        with self._reading() as index:
+            folders = index.folders()
+            whole, partly, unsure = self._wanted(folders, intent, glob)
+            found = index.find(whole, partly, names, saying)
+        if matches:
+            found = [match for match in found if matches(match.name)]
+        if unsure:
+            sure = [match for match in found if match.folder not in unsure]
+            asked = [match for match in found if match.folder in unsure]
+            payloads = self.payloads(asked)
+            sure += [match for match, payload in zip(asked, payloads, strict=True) if says(payload, unsure[match.folder])]
+            found = sorted(sure, key=lambda match: (match.at_us, match.seq), reverse=True)
+        return found, {folder.id: folder.path for folder in folders}
+
+    def payloads(self, found: Sequence[Match]) -> list[dict[str, Any]]:
+        """What the tree's own users are told of these, but for the paths; nothing of one that was forgotten this very moment.
+        What was told before is remembered: a record never changes."""
+        known = self._payloads
+        # By what the file says, too: the number of a record that was forgotten may be another's by now.
+        unknown = {match.seq: match.digest for match in found if (match.seq, match.digest) not in known}
+        fresh: dict[tuple[int, bytes], dict[str, Any]] = {}
+        if unknown:
+            with self._reading() as index:
+                kept = index.records(list(unknown))
+            fresh = {(seq, unknown[seq]): quick_payload(sound_body(stored), "") for seq, stored in kept}
+            # What is remembered already still answers this question, also where there is no room for both.
+            room = {} if len(known) + len(fresh) > limits.TREE_REMEMBERED_MAX else known
+            new = {key: payload for key, payload in islice(fresh.items(), limits.TREE_REMEMBERED_MAX) if is_flat(payload)}
+            self._payloads = {**room, **new}
+        told = []
+        for match in found:
+            key = match.seq, match.digest
+            payload = (fresh.get(key) or known.get(key) or {}).copy()
+            if payload:
+                payload["metadata"] = payload["metadata"].copy()
+            told.append(payload)
+        return told
+
+    def _wanted(
+        self, folders: Iterable[Folder], intent: Mapping[str, Any], glob: Glob | None
+    ) -> tuple[list[int], list[tuple[int, list[str]]], dict[int, dict[str, Any]]]:
+        """Folders all of whose memories have the keys; folders with the exact keys that are left to ask for; and what is to be
+        looked at in the memories themselves, where no exact key tells."""
+        whole: list[int] = []
+        partly: list[tuple[int, list[str]]] = []
+        unsure: dict[int, dict[str, Any]] = {}
+        for folder in folders:
+            if glob and not glob.matches_folder(folder.path):
+                continue
+            decided = self.router.decide(folder.path, intent)
+            if decided.contradicted:
+                continue
+            if not decided.undecided:
+                whole.append(folder.id)
+            elif not self.routes and self.router.route(values_in(folder.path)).folder == folder.path:
+                partly.append((folder.id, [given_key(name, intent[name]) for name in sorted(decided.undecided)]))
+            else:  # a folder made by hand, or a schema of one's own: what the path does not tell may be any key
+                whole.append(folder.id)
+                unsure[folder.id] = {name: intent[name] for name in decided.undecided}
+        return whole, partly, unsure
+
+    def _changed_among(self, found: Iterable[File | Match], folders: Mapping[int, str]) -> _Changes:
+        by_folder: dict[int, list[File | Match]] = {}
+        for file in found:
+            by_folder.setdefault(file.folder, []).append(file)
+        changes = _Changes()
+        for folder, wanted in by_folder.items():
+            path = folders[folder]
+            for file, seen in self._files.touched(path, wanted):
+                if not _was_there(file):
+                    continue
+                if seen is None:
+                    changes.vanished.append((path, file.name))
+                elif f"{path}/{file.name}" not in self._left:  # those are looked at by themselves
+                    changes.arrived.append((path, file.name))
+        return changes
+
+    def refresh(self, record_ids: Iterable[str]) -> bool:
+        """Takes in what was done to the files of these records; whether anything was."""
+        with self._reading() as index:
+            places = index.files_of(record_ids)
+        folders = {file.folder: path for path, file in places}
+        changes = self._changed_among([file for _, file in places if file.state in (DUE, IN_STEP)], folders)
+        if changes:
+            self._take_in(changes)
+        return bool(changes)
+
+    def dict_of(self, record: Experience, root: str) -> dict[str, Any]:
+        """A memory as the tree's own users know it."""
+        return quick_payload(record.to_json(), f"{root}/{self.path_of(record.id) or ''}")
+
+    def path_of(self, record_id: str) -> str | None:
+        """Where the file of a record is, from the root; None where it has none."""
+        with self._reading() as index:
+            live = [(path, file) for path, file in index.files_of([record_id]) if file.state in (DUE, IN_STEP)]
+        return f"{live[0][0]}/{live[0][1].name}" if live else None
+
+    def counts(self) -> list[FolderCount]:
+        """How many files each folder holds, and how large they are."""
+        self.catch_up()
+        with self._reading() as index:
+            return [FolderCount(*counted) for counted in index.counts()]
+
+    def check(self) -> Finding:
+        """Whether every file is as the index knows it. What differs is for `sync` to take in."""
+        with self._reading() as index:
+            known, folders = list(index.files()), {folder.id: folder.path for folder in index.folders()}
+        live = [file for file in known if file.state in (DUE, IN_STEP)]
+        changes = self._changed_among(live, folders)
+        differing = len(changes.arrived) + len(changes.vanished)
+        said = f"{differing} of {len(live)} files were changed: sync takes that in"
+        return Finding("tree", not differing, said if differing else f"{len(live)} files say what the memory says")
+
+    # --- the index ----------------------------------------------------------------------------------------------------
+
+    def _index(self, writer: Writer) -> TreeIndex:
+        assert isinstance(writer, SqliteWriter)  # noqa: S101  # for type checkers: only a local file has a tree beside it
+        return writer.tree(self._project)
+
+    def _reading(self) -> AbstractContextManager[TreeIndex]:
+        return self._store.tree(self._project)
+
+
+def _is_part_of(found: bytes, data: bytes) -> bool:
+    """Whether a file is what a power cut left of this: its beginning, or any of its sectors with zeros in place of the others.
+    No JSON has a zero in it."""
+    return len(found) <= len(data) and all(is_ in (0, was) for is_, was in zip(found, data, strict=False))
+
+
+def _was_there(file: File | Match) -> bool:
+    """Not so one that is still to be written: another process is at it, or died over it."""
+    return file.state in (DUE, IN_STEP) and file.mtime_ns != NOTHING_THERE
+
+
+def _on_its_way(file: File) -> bool:
+    """Somebody is about to write it, or to remove it."""
+    return file.state in (DUE, GOING) and (file.state == DUE) == (file.mtime_ns == NOTHING_THERE)
+
+
+def _is_name(value: object) -> bool:
+    if not isinstance(value, str) or len(value) > limits.NAME_CHARS_MAX or not value.isprintable():
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

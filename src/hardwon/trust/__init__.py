@@ -1,0 +1,1 @@
+"""What may be believed and kept: lifecycle, staleness, redaction, access. Pure functions."""

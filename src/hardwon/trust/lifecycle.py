@@ -1,0 +1,189 @@
+"""How far a record may be believed now: its envelope, then what happened to it since, in the order of (time, id).
+
+Who may claim what when a record is written, and what it takes to be published.
+
+Whether what a record says of files still holds: what they were then, against what is there now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from hardwon.errors import InvalidInputError
+from hardwon.records.kinds import Event, Metadata, RelatedFile, SourceType, StaleFile, Status, Validation, Verifier
+
+# ---- lifecycle ------------------------------------------------------------
+
+NEXT_STATUSES: Final[Mapping[Status, tuple[Status, ...]]] = {
+    "hypothesis": ("verified", "archived"),
+    "verified": ("verified", "published", "archived"),
+    "published": ("archived",),
+    "archived": (),
+}
+
+
+BY_TREE: Final = "tree"
+"""Who does what files say that people changed."""
+
+
+def check_transition(now: Status, to: Status) -> None:
+    """Raises where a record of status `now` may not become `to`."""
+    allowed = NEXT_STATUSES[now]
+    if to not in allowed:
+        raise InvalidInputError.one("status", to, f"from {now}: {', '.join(allowed) or 'nothing (it is final)'}")
+
+
+def credits_of(events: Iterable[Event], author: str) -> tuple[int, int]:
+    """How often a record that was recalled helped, and how often it did not. Whoever said the same again speaks for it once;
+    its own author does not."""
+    happened = list(events)
+    credited = [event.helped for event in happened if event.kind == "credited"]
+    others = {event.by for event in happened if event.kind == "repeated"} - {author}
+    return credited.count(True) + len(others), credited.count(False)
+
+
+def not_undone(events: Iterable[Event]) -> list[Event]:
+    """What happened and was not taken back since."""
+    happened = list(events)
+    taken_back = {event.undoes for event in happened if event.kind == "undone"}
+    return [event for event in happened if event.id not in taken_back]
+
+
+def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
+    """What a reader is told. A function of the set of events: the order in which they arrive does not matter. `imported` comes
+    first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere. A record
+    whose file in the tree vanished (`absent`), or gave way to an edit, is again what it was before when the file is `present`
+    again; one whose related files changed (`stale`), when it is `fresh` again. A later status stands above both. What was
+    `undone` did not happen."""
+    standing, held = _standing(envelope, events)
+    return standing.altered(status="archived") if held else standing
+
+
+def standing_beneath(envelope: Validation, events: Iterable[Event]) -> Validation:
+    """What the record would be again if nothing kept it in the archive: files that are gone or changed do not keep anybody from
+    deciding about it, and what is decided stands."""
+    return _standing(envelope, events)[0]
+
+
+def is_held_as_stale(envelope: Validation, events: Iterable[Event]) -> bool:
+    """Whether files that changed keep a record archived: `fresh` would take that back."""
+    return "stale" in _standing(envelope, events)[1]
+
+
+_RELEASED_BY: Final[Mapping[str, str]] = {"present": "absent", "fresh": "stale"}
+
+
+def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation, set[str]]:
+    """What the record would be, and what keeps it in the archive all the same."""
+    current = envelope
+    held: set[str] = set()
+    for event in sorted(not_undone(events), key=lambda event: (event.kind != "imported", event.at_us, event.id)):
+        if event.kind == "status" and event.status:
+            held.clear()
+            current = current.altered(
+                status=event.status,
+                verified_by=event.verified_by or current.verified_by,
+                verification_id=event.verification_id or current.verification_id,
+            )
+        elif event.kind == "superseded" and event.by != BY_TREE:
+            held.clear()
+            current = current.altered(status="archived")
+        elif event.kind in ("superseded", "absent", "stale"):
+            held.add("stale" if event.kind == "stale" else "absent")
+        elif event.kind in _RELEASED_BY:
+            held.discard(_RELEASED_BY[event.kind])
+        elif event.kind == "imported":
+            current = current.altered(status="hypothesis")
+    return current, held
+
+
+# ---- trust ------------------------------------------------------------
+
+MAY_CLAIM_VERIFIED: Final[Mapping[SourceType, Verifier]] = {
+    "test_result": "test_runner",
+    "user_interaction": "human_approval",
+    "file_analysis": "compiler",
+}
+"""Sources whose record may be verified from the start, and by whom it then says that it was. What an agent did is its own word
+until somebody else confirms it."""
+
+ORDER: Final[tuple[Status, ...]] = ("archived", "hypothesis", "verified", "published")
+"""From what is believed least to what is believed most."""
+
+
+def check_claim(metadata: Metadata) -> None:
+    """Raises where a record claims more than its source may. `hypothesis` and `archived` claim nothing; `published` is what a
+    record becomes, never what it begins as."""
+    validation = metadata.validation
+    if validation.status in ("hypothesis", "archived"):
+        return
+    may = MAY_CLAIM_VERIFIED.get(metadata.source.type)
+    if validation.status != "verified" or validation.verified_by is None or validation.verified_by != may:
+        allowed = "; ".join(f"verified by {by} from {source}" for source, by in MAY_CLAIM_VERIFIED.items())
+        raise InvalidInputError.one(
+            "metadata.validation.status",
+            validation.status,
+            f"when a record is written: hypothesis or archived; {allowed}. Later verify() and publish() change it",
+        )
+
+
+def was_confirmed(events: Iterable[Event]) -> bool:
+    """Whether somebody, or a test, vouched for a record after it was written."""
+    return any(event.kind == "status" and event.status == "verified" for event in not_undone(events))
+
+
+def credits_of_others(events: Iterable[Event], author: str) -> tuple[int, int]:
+    """How often a record helped, and did not, as others than its own author say."""
+    said = [event.helped for event in events if event.kind == "credited" and event.by != author]
+    return said.count(True), said.count(False)
+
+
+def proved_itself(status: Status, helped: int, hindered: int, needed: int) -> bool:
+    """Whether a record is to be published: verified, credited so often, and more often as a help than not. 0: never."""
+    return status == "verified" and 0 < needed <= helped and helped > hindered
+
+
+def least(statuses: Iterable[Status]) -> Status:
+    """What follows from several records is believed as far as the least believed of them; from none, not at all yet."""
+    return min(statuses, key=ORDER.index, default="hypothesis")
+
+
+# ---- staleness ------------------------------------------------------------
+
+
+def stale_files(
+    related: Iterable[RelatedFile], seen: Mapping[str, str | None], renames: Mapping[str, str]
+) -> tuple[StaleFile, ...]:
+    """What changed. `seen` has the SHA-1 of what is there now by path, None where nothing is; of a path that it does not have
+    nobody knows, and nothing is told. `renames` leads from a path that vanished to where its file went."""
+    told: dict[StaleFile, None] = {}
+    for file in related:
+        if file.path in seen:
+            found = _change_of(file, seen[file.path], seen, renames)
+            if found:
+                told[found] = None
+    return tuple(told)
+
+
+def _change_of(
+    file: RelatedFile, now: str | None, seen: Mapping[str, str | None], renames: Mapping[str, str]
+) -> StaleFile | None:
+    if not file.hash:
+        return StaleFile(file.path, "appeared", file.path) if now is not None else None
+    if now is not None:
+        return None if _same(file.hash, now) else StaleFile(file.path, "changed", file.path)
+    new = renames.get(file.path)
+    there = seen.get(new) if new else None
+    if new is None or there is None:
+        return StaleFile(file.path, "gone")
+    return StaleFile(file.path, "renamed" if _same(file.hash, there) else "changed", new)
+
+
+_SHA1: Final = re.compile(r"[0-9a-f]{40}", re.IGNORECASE)
+
+
+def _same(then: str, now: str) -> bool:
+    """Whatever is no SHA-1 was made by somebody else's rules, and cannot be compared."""
+    return then.lower() == now or not _SHA1.fullmatch(then)
