@@ -15,6 +15,7 @@ import fcntl
 import os
 import struct
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -77,9 +78,14 @@ def changing() -> threading.RLock:
 
 
 def _in_child() -> None:
-    """The lock belongs to what parent and child have open together: it stays as long as either lives."""
+    """The lock belongs to what parent and child have open together, and is the parent's to take back. A child that uses the
+    memory holds it anew (`sqlite_open`); one that does not keeps nobody from folding the log in. Closing drops no lock
+    here: a child begins without any."""
     global _turn
     _turn = threading.RLock()
+    for descriptor, _ in _held.values():
+        with suppress(OSError):
+            os.close(descriptor)
     _held.clear()
 
 
