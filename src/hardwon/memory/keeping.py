@@ -16,7 +16,7 @@ from hardwon.fields import now, to_us
 from hardwon.locations import DEFAULT_PROJECT
 from hardwon.memory.core import Core, current_folder, embedded
 from hardwon.model import LOCAL_ACTIONS, AnyRecord, Decision
-from hardwon.store import files, jsonl, place
+from hardwon.store import files, jsonl, own_files, place
 from hardwon.store.contract import Finding, Progress, Row, Stored, Writer
 from hardwon.store.place import COPIES
 from hardwon.store.rows import original_of, restored
@@ -168,9 +168,7 @@ class Keeping(Core):
         is nothing left to write, and only `merge` carries what they taught."""
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
-        target = intake.path("path", path)
-        if target.name.endswith((".db", ".db-wal", ".db-shm")):
-            raise InvalidInputError.one("path", str(target), "a name that no database has, such as records.jsonl")
+        target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
         counts = self._store.counts(self.project) if progress else None
         total = counts.total if counts else 0
         with closing(self._store.stream(self.project)) as records:

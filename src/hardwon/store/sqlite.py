@@ -22,7 +22,7 @@ from hardwon.errors import BusyError, NearlyFullWarning, StorageError
 from hardwon.locations import DEFAULT_PROJECT
 from hardwon.model import Event
 from hardwon.recall.filters import Filters
-from hardwon.store import files, phrases, tallies, vectors
+from hardwon.store import files, own_files, phrases, tallies, vectors
 from hardwon.store.contract import Finding, Found, Progress, Row, Stored, TokenKeep, Writer
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import SCHEMA_VERSION
@@ -33,6 +33,7 @@ from hardwon.store.sqlite_check import check_contents, check_library
 from hardwon.store.sqlite_file import (
     back_up,
     be_patient,
+    checksum_file,
     clear_after,
     connect,
     create_if_missing,
@@ -346,6 +347,8 @@ class SqliteStore(SqlStore):
         self.finish_erasure()
 
     def backup(self, target: Path, progress: Progress | None) -> str:
+        for written in (target, checksum_file(target)):
+            own_files.refuse("path", written, self._path, "copy.db")
         return back_up(self._path, target, progress)
 
     def check(self, project: str) -> Iterator[Finding]:  # noqa: ARG002  # one file, of all projects
