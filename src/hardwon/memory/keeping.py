@@ -22,6 +22,7 @@ from hardwon.store.place import COPIES
 from hardwon.store.rows import original_of, restored
 from hardwon.store.sqlite import SqliteStore
 from hardwon.store.sqlite_file import restore as restore_file
+from hardwon.store.sqlite_log import refuse_foreign_log
 from hardwon.store.sqlite_writer import SqliteWriter
 from hardwon.store.tree_index import Tree, TreeIndex
 from hardwon.upkeep import batches, derive_again
@@ -229,6 +230,7 @@ class Keeping(Core):
         found = place.find(location, current_folder())
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
+        refuse_foreign_log(found.path)
         suffix = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
         return restore_file(intake.path("path", path), found.path, suffix, progress)
 

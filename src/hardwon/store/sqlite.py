@@ -42,6 +42,7 @@ from hardwon.store.sqlite_file import (
     migrate,
     storage_errors,
 )
+from hardwon.store.sqlite_log import moved_aside, refuse_foreign_log
 from hardwon.store.sqlite_open import OpenFile
 from hardwon.store.sqlite_sql import MAKE_VOCABULARY, SQLITE, SqliteSession
 from hardwon.store.sqlite_writer import SqliteWriter
@@ -70,6 +71,7 @@ class SqliteStore(SqlStore):
         self._frequency: tuple[int, dict[str, int]] = (0, {})
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
+            refuse_foreign_log(path)
             inspect_before_opening(path, busy_timeout_ms)
         self._file = OpenFile(path, lambda: connect(path, bytes_max, busy_timeout_ms), self)
         self._pool = self._file.pool
@@ -342,6 +344,7 @@ class SqliteStore(SqlStore):
     def shrink(self) -> None:
         with _WriteTransaction(self) as writer:
             writer.clean_index()
+            writer.draw_number()  # VACUUM itself draws none
         with self._connected() as connection:
             connection.execute("VACUUM").fetchall()
         self.finish_erasure()
@@ -357,6 +360,9 @@ class SqliteStore(SqlStore):
             yield from check_contents(connection)
         used = self.size_bytes()
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
+        aside = moved_aside(self._path)
+        if aside:
+            yield Finding("logs", True, f"of another database, moved aside and not replayed: {', '.join(aside)}")
         yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
         mode = self._path.stat().st_mode & 0o777
         yield Finding("permissions", mode & 0o077 == 0, f"{mode:o}; 600 keeps other users of the machine out")

@@ -33,7 +33,7 @@ from hardwon.store.contract import Progress, Stored
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
 from hardwon.store.rows import is_whole, original_of
-from hardwon.store.sqlite_sql import SQLITE, SqliteSession
+from hardwon.store.sqlite_sql import SQLITE, SqliteSession, draw_number
 from hardwon.store.tallies import recount
 
 _PAGE_BYTES: Final = 4096
@@ -291,6 +291,8 @@ def migrate(connection: apsw.Connection) -> None:
                     FixTables(connection).refill()
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", version)
+                if version == SCHEMA_VERSION:
+                    draw_number(connection)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
