@@ -32,7 +32,7 @@ from hardwon.learn.adopted import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
 from hardwon.memory import Memory
 from hardwon.model import Adopted, AnyRecord, Episode, Metadata, Moment, Source
 from hardwon.reports import Loaded
-from hardwon.store import files
+from hardwon.store import files, own_files
 from hardwon.store.contract import Progress
 
 _SAME_BITS_MIN: Final = 9.0
@@ -91,6 +91,7 @@ def export_agent_memory(memory: Memory, path: str | Path | None = None, *, overw
             episode_dict.add(exported, each.entry)
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     if target:
+        target = own_files.target("path", target, memory.location, "memory.json")
         with files.writing_atomically(target) as file:
             file.write(json.dumps(exported, indent=2, ensure_ascii=False).encode())
     return exported

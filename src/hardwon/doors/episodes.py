@@ -32,6 +32,7 @@ from hardwon.learn import distil
 from hardwon.model import Episode, Metadata, Moment
 from hardwon.outside.llm import ChatModel, Llm
 from hardwon.recall.fence import clean_line
+from hardwon.store import own_files
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +125,9 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
 
 
 def _place(path: Where) -> Path:
-    return Path(os.path.realpath(intake.path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)))
+    place = Path(os.path.realpath(intake.path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)))
+    own_files.refuse_database("path", place, "agent_memory.json")  # it would be kept aside as no training memory
+    return place
 
 
 def _with_history(memory: AgentMemory, history: History) -> AgentMemory:

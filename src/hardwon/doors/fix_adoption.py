@@ -44,6 +44,7 @@ from hardwon.model import Adopted, AnyRecord, Fix, Issue, Metadata, Moment, Sour
 from hardwon.store import files, legacy_fixes
 from hardwon.store.contract import Progress
 from hardwon.store.legacy_fixes import Claimed, FixHistory, LegacyRow
+from hardwon.store.sqlite_log import refuse_foreign_log
 
 FILE_NAME: Final = "ai_memory.db"
 KNOWLEDGE_BASE_NAME: Final = "knowledge_base.json"
@@ -608,6 +609,7 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
     with locked(target):
         _clear_away(target)
         try:
+            refuse_foreign_log(target)
             legacy_fixes.remove_empty(target)
             if not files.exists(target):
                 return _begin_with(knowledge, target, clock) if knowledge.is_file() else None

@@ -13,15 +13,13 @@ from typing import Any, Final
 
 from hardwon import intake, limits
 from hardwon.doors.fix_adoption import FILE_NAME, KNOWLEDGE_BASE_NAME
-from hardwon.errors import InvalidInputError
 from hardwon.fix_history import FixRow
 from hardwon.learn.fix_reports import FixCell, FixDay, FixerRecord, IssueTrend
 from hardwon.learn.patterns import ModelInsights, Strategy
 from hardwon.recall.fence import clean_line
 from hardwon.reports import CleanedUp, Compressed
-from hardwon.store import files
+from hardwon.store import files, own_files
 
-_DATABASE: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 _OWN: Final = (KNOWLEDGE_BASE_NAME, FILE_NAME.removesuffix(".db") + ".")
 """How the names begin of what a memory keeps in its folder, those that are hidden behind a dot as well."""
 
@@ -163,15 +161,9 @@ def write_csv(target: FilePath, rows: Iterator[FixRow]) -> int:
     return count
 
 
-def target_beside(memory_dir: FilePath, output_file: str | os.PathLike[str]) -> FilePath:
-    """Where an export goes: any file but a database and what a memory in this folder keeps there, also under other names that
-    lead to them."""
-    target = files.replaceable(path("output_file", output_file))
-    name = target.name.lower()  # some file systems take both for one
-    if name.endswith(_DATABASE):
-        raise InvalidInputError.one("output_file", str(target), "a name that no database has, such as insights.json")
-    home = memory_dir.resolve()
-    is_own = name.removeprefix(".").startswith(_OWN) and target.parent == home
-    if is_own or target == (home / KNOWLEDGE_BASE_NAME).resolve():
-        raise InvalidInputError.one("output_file", str(target), "a file that is not the memory's own, such as insights.json")
-    return target
+def target_beside(memory_dir: FilePath, database: FilePath, output_file: str | os.PathLike[str]) -> FilePath:
+    """Where an export goes: any file but a database and what a memory keeps beside its own, and in its folder: the database may
+    be a link to elsewhere."""
+    field, given, such_as = "output_file", path("output_file", output_file), "insights.json"
+    own_files.refuse(field, given, memory_dir / FILE_NAME, such_as, also=_OWN)
+    return own_files.target(field, given, database, such_as, also=_OWN)

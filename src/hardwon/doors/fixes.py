@@ -231,7 +231,7 @@ class AIMemory:
     def export_insights(self, output_file: Where) -> None:
         """Writes everything that is known as one JSON file, in place of one that is there."""
         fix_output.write_json(
-            fix_output.target_beside(self.memory_dir, output_file),
+            fix_output.target_beside(self.memory_dir, self.db_path, output_file),
             {
                 "generated_at": self.memory.now().isoformat(),
                 "statistics": self.get_memory_stats(),
@@ -244,7 +244,7 @@ class AIMemory:
     def export_analytics_data(self, output_file: Where) -> None:
         """Writes the figures, per day, model, issue type and fixer, as one JSON file, in place of one that is there."""
         fix_output.write_json(
-            fix_output.target_beside(self.memory_dir, output_file),
+            fix_output.target_beside(self.memory_dir, self.db_path, output_file),
             {
                 "daily_stats": self.get_daily_statistics(),
                 "model_performance": self.get_model_performance_matrix(),
@@ -256,7 +256,9 @@ class AIMemory:
     def export_csv(self, output_file: Where) -> int:
         """Writes every attempt, oldest first, with the columns of the table, in place of a file that is there. Returns how
         many they are."""
-        return fix_output.write_csv(fix_output.target_beside(self.memory_dir, output_file), self.memory.fix_history.all())
+        return fix_output.write_csv(
+            fix_output.target_beside(self.memory_dir, self.db_path, output_file), self.memory.fix_history.all()
+        )
 
     def _frequent_models(self) -> list[str]:
         attempts: dict[str, int] = {}

@@ -16,12 +16,13 @@ from hardwon.fields import now, to_us
 from hardwon.locations import DEFAULT_PROJECT
 from hardwon.memory.core import Core, current_folder, embedded
 from hardwon.model import LOCAL_ACTIONS, AnyRecord, Decision
-from hardwon.store import files, jsonl, place
+from hardwon.store import files, jsonl, own_files, place
 from hardwon.store.contract import Finding, Progress, Row, Stored, Writer
 from hardwon.store.place import COPIES
 from hardwon.store.rows import original_of, restored
 from hardwon.store.sqlite import SqliteStore
 from hardwon.store.sqlite_file import restore as restore_file
+from hardwon.store.sqlite_log import refuse_foreign_log
 from hardwon.store.sqlite_writer import SqliteWriter
 from hardwon.store.tree_index import Tree, TreeIndex
 from hardwon.upkeep import batches, derive_again
@@ -168,9 +169,7 @@ class Keeping(Core):
         is nothing left to write, and only `merge` carries what they taught."""
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
-        target = intake.path("path", path)
-        if target.name.endswith((".db", ".db-wal", ".db-shm")):
-            raise InvalidInputError.one("path", str(target), "a name that no database has, such as records.jsonl")
+        target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
         counts = self._store.counts(self.project) if progress else None
         total = counts.total if counts else 0
         with closing(self._store.stream(self.project)) as records:
@@ -231,6 +230,7 @@ class Keeping(Core):
         found = place.find(location, current_folder())
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
+        refuse_foreign_log(found.path)
         suffix = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
         return restore_file(intake.path("path", path), found.path, suffix, progress)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hardwon import intake
-from hardwon.errors import InvalidInputError
 from hardwon.govern.access import Caller
 from hardwon.memory import Memory
 from hardwon.serve.cli_base import SEEING, Json, Yes, chosen, command, require_consent, require_packages, write_json, write_text
@@ -50,15 +49,14 @@ def report(
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "fastapi", "jinja2", "plotly")
     path = intake.path("file", file)
-    if path.name.endswith((".db", ".db-wal", ".db-shm")):
-        raise InvalidInputError.one("file", file, "a name that no database has, such as report.html")
+    from hardwon.store import files, own_files
+
     with chosen(ctx).open(to_read=True) as memory:
+        replaced = own_files.target("file", path, memory.location, "report.html")
         if path.exists():
             require_consent(f"Replace {visible(str(path))}?", yes, as_json=as_json)
         made = _made(memory, time_range.value)
-    from hardwon.store import files
-
-    with files.writing_atomically(path) as target:
+    with files.writing_atomically(replaced) as target:
         target.write(made.content)
     if as_json:
         write_json({"file": str(path), "size_bytes": len(made.content), "parts": made.parts})

@@ -32,6 +32,7 @@ from hardwon.errors import (
     HardwonError,
     InvalidInputError,
     NotAdmittedError,
+    PlaceError,
     Problem,
     ServerError,
     TooManyRequestsError,
@@ -47,7 +48,7 @@ from hardwon.reports import Backup, LifeEvent, Loaded
 from hardwon.serve.arguments import Enveloped, Remember
 from hardwon.serve.operations import OPERATIONS, Operation
 from hardwon.serve.shapes import json_bytes, jsonable, parsed
-from hardwon.store import files
+from hardwon.store import files, own_files
 
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 _NOT_SAID: Final = ("author", "by", "progress", "count_tokens")
@@ -172,7 +173,8 @@ class Client(_Methods):
         if progress is not None:
             raise InvalidInputError.one("progress", progress, "None: a server does not tell")
         count = 0
-        with files.writing_atomically(intake.path("path", path)) as file, self._stream(OPERATIONS["export"]) as response:
+        target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
+        with files.writing_atomically(target) as file, self._stream(OPERATIONS["export"]) as response:
             for line in self._wire.lines(response):
                 file.write(line)
                 count += 1
@@ -192,6 +194,8 @@ class Client(_Methods):
         if progress is not None:
             raise InvalidInputError.one("progress", progress, "None: a server does not tell")
         target = intake.path("path", path)
+        if files.exists(target):  # as where the memory is of this machine
+            raise PlaceError(f"{target} exists already and is kept: choose another name for the backup")
         with files.writing_atomically(target) as file, self._stream(OPERATIONS["backup"]) as response:
             told, digest = response.getheader("Hardwon-SHA256", ""), sha256()
             for data in self._wire.pieces(response):

@@ -15,6 +15,8 @@ import fcntl
 import os
 import struct
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +29,7 @@ File = tuple[int, int]
 
 _turn = threading.RLock()
 _held: dict[File, list[int]] = {}  # a descriptor, and how many memories hold it
+_spare: dict[File, int] = {}  # descriptors that cannot be closed: some thread may have locks. The next who holds takes it
 
 
 def hold(path: Path) -> File | None:
@@ -38,17 +41,43 @@ def hold(path: Path) -> File | None:
             status = path.stat()
             file = status.st_dev, status.st_ino
             if file not in _held:
-                _held[file] = [_locked(path), 0]
+                _held[file] = [_locked(path, file), 0]
         except OSError:
             return None
         _held[file][1] += 1
         return file
 
 
-def _locked(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _locked(path: Path, file: File) -> int:
+    descriptor = _spare.pop(file, -1)
+    if descriptor < 0:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     _lock(descriptor, fcntl.F_RDLCK)
     return descriptor
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[int | None]:
+    """A descriptor of the file. In the block nobody has it open, in whatever process and by whatever library, and whoever wants
+    to open it waits. None where somebody has it open, or where the system cannot tell."""
+    with _turn:
+        file = descriptor = None
+        try:
+            status = path.stat()
+            file = status.st_dev, status.st_ino
+            if _SET is not None and file not in _held:
+                if file not in _spare:
+                    _spare[file] = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                _lock(_spare[file], fcntl.F_WRLCK)
+                descriptor = _spare[file]
+        except OSError:
+            pass
+        try:
+            yield descriptor
+        finally:
+            if file and descriptor is not None:
+                # Not unlocked before: nobody in this process has a lock yet that closing could drop.
+                os.close(_spare.pop(file))
 
 
 def release(file: File | None) -> int | None:
@@ -77,10 +106,16 @@ def changing() -> threading.RLock:
 
 
 def _in_child() -> None:
-    """The lock belongs to what parent and child have open together: it stays as long as either lives."""
+    """The lock belongs to what parent and child have open together, and is the parent's to take back. A child that uses the
+    memory holds it anew (`sqlite_open`); one that does not keeps nobody from folding the log in. Closing drops no lock
+    here: a child begins without any."""
     global _turn
     _turn = threading.RLock()
+    for descriptor in (*(held[0] for held in _held.values()), *_spare.values()):
+        with suppress(OSError):
+            os.close(descriptor)
     _held.clear()
+    _spare.clear()
 
 
 os.register_at_fork(after_in_child=_in_child)

@@ -33,7 +33,7 @@ from hardwon.store.contract import Progress, Stored
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
 from hardwon.store.rows import is_whole, original_of
-from hardwon.store.sqlite_sql import SQLITE, SqliteSession
+from hardwon.store.sqlite_sql import SQLITE, SqliteSession, draw_number
 from hardwon.store.tallies import recount
 
 _PAGE_BYTES: Final = 4096
@@ -291,6 +291,8 @@ def migrate(connection: apsw.Connection) -> None:
                     FixTables(connection).refill()
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", version)
+                if version == SCHEMA_VERSION:
+                    draw_number(connection)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -345,7 +347,7 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
         checksum = files.sha256_of(temporary)
         files.sync(temporary)
         files.publish(temporary, target)
-        with files.writing_atomically(_checksum_file(target)) as file:
+        with files.writing_atomically(checksum_file(target)) as file:
             file.write(f"{checksum}  {target.name}\n".encode())
     except FileExistsError:
         raise PlaceError(f"{target} exists already and is kept: choose another name for the backup") from None
@@ -371,7 +373,7 @@ def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> Non
         _refuse_damage(copy, source)
 
 
-def _checksum_file(backup: Path) -> Path:
+def checksum_file(backup: Path) -> Path:
     return backup.with_name(backup.name + ".sha256")
 
 
@@ -425,11 +427,11 @@ def _stage(backup: Path, staged: Path) -> None:
     ):
         while chunk := origin.read(limits.MIB):
             copy.write(chunk)
-    checksum_file = _checksum_file(backup)
-    if checksum_file.exists():
-        expected = checksum_file.read_text(encoding="ascii", errors="replace").split()[:1]
+    told = checksum_file(backup)
+    if told.exists():
+        expected = told.read_text(encoding="ascii", errors="replace").split()[:1]
         if expected != [files.sha256_of(staged)]:
-            raise DamagedError(f"{backup} does not match its checksum in {checksum_file}: use another backup")
+            raise DamagedError(f"{backup} does not match its checksum in {told}: use another backup")
     with storage_errors(backup):
         try:
             with closing(apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:

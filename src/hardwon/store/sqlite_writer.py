@@ -14,7 +14,7 @@ from hardwon.store import tallies, vectors
 from hardwon.store.contract import Appended, Row
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.packing import is_packed
-from hardwon.store.sqlite_sql import MAKE_VOCABULARY, SQLITE, SqliteSession
+from hardwon.store.sqlite_sql import MAKE_VOCABULARY, SQLITE, SqliteSession, draw_number
 from hardwon.store.tree_index import TreeIndex
 from hardwon.store.writing import ROW, ROW_FIELDS, Kept, SqlWriter, taught_by
 
@@ -30,6 +30,7 @@ class SqliteWriter(SqlWriter):
         self._connection = connection
         self._fix_tables = FixTables(connection)
         self._relaxed = False
+        self._before = connection.total_changes()
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # whoever may write to the file may do everything
         return True
@@ -185,6 +186,12 @@ class SqliteWriter(SqlWriter):
         """Before it is kept."""
         if self._relaxed:
             self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
+        if self._connection.total_changes() != self._before:
+            self.draw_number()
+
+    def draw_number(self) -> None:
+        """By which the log is known that this transaction, and whatever changes the file after it, is written to."""
+        draw_number(self._connection)
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         vectors.set_embedder(self._session, project, name, dimension)
