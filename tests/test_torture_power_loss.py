@@ -79,6 +79,7 @@ BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
         mock.patch.object(SqliteStore, "_log_is_known_to_be_empty", return_value=True),
     ),
     "a page in the log counts as cut off": (OfRecords, mock.patch.object(sqlite_file, "_has_log", return_value=False)),
+    "a log is taken for another's": (OfRecords, mock.patch("hardwon.store.sqlite.log._Log.fits", return_value=False)),
     "a file is renamed before it is synced": (OfTrainingMemory, mock.patch.object(episode_file, "os", _Without("fsync"))),
     "files of the tree are believed to be synced": (OfTree, mock.patch.object(TreeFiles, "sync")),
     "a torn file of the tree is taken for somebody's": (

@@ -30,6 +30,7 @@ from unittest import mock
 from amounts import one_or_more
 from hardwon.errors import HardwonError
 from hardwon.outside import files
+from hardwon.store.sqlite.log import ASIDE
 from power_database import OfRecords
 from power_disk import DAMAGES, Damage, History, State, after_power_loss
 from power_files import OfCopies, OfFixHistory, OfTokens, OfTrainingMemory
@@ -260,9 +261,11 @@ def _look_at(tape: Tape, seed: int, state: int, folder: Path, tally: Tally, met:
     tally.by_target[tape.workload.target] += 1
     tally.by_damage[looked.damage] += 1
     tally.acknowledged += looked.acknowledged
-    if looked.problems:
-        more = len(looked.problems) - _SHOWN
-        shown = "; ".join(looked.problems[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    refused = [f"its own log was taken for another's: {log.name}" for log in (folder / "after").rglob(f"*{ASIDE}*")]
+    problems = [*refused, *looked.problems]
+    if problems:
+        more = len(problems) - _SHOWN
+        shown = "; ".join(problems[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
         tally.findings.append(f"--seed {seed} --only {state}: {type(tape.workload).__name__}: {looked.when}: {shown}")
 
 

@@ -113,6 +113,11 @@ class NearlyFullWarning(UserWarning):
     """The memory comes close to the bound on its size."""
 
 
+class ForeignLogWarning(UserWarning):
+    """Beside the memory lay a log that is another database's, as after a copy over a memory that was not closed. It was not
+    replayed, and is kept under the name that the message says."""
+
+
 class LlmError(HardwonError):
     """An LLM endpoint was not asked, or gave no answer that can be used. The message says which: correct the base URL, the
     model or the key where it names one of them; otherwise try again later, or go on without an LLM. Nothing was changed,

@@ -41,6 +41,7 @@ from hardwon.memory.intake import path as checked_path
 from hardwon.outside import files
 from hardwon.records.fields import check_json, derived_id, from_us, parse_time
 from hardwon.records.kinds import Adopted, AnyRecord, Fix, Issue, Metadata, Moment, Source
+from hardwon.store.sqlite.log import refuse_foreign_log
 from hardwon.store.types import Progress
 from hardwon.training.file import locked
 from hardwon.trust.redact import without_secrets
@@ -608,6 +609,7 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
     with locked(target):
         _clear_away(target)
         try:
+            refuse_foreign_log(target)
             legacy_fixes.remove_empty(target)
             if not files.exists(target):
                 return _begin_with(knowledge, target, clock) if knowledge.is_file() else None

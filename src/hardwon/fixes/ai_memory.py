@@ -54,7 +54,7 @@ from hardwon.learn.fixes import ModelInsights, Strategy
 from hardwon.learn.tallies import fix_history_signature
 from hardwon.memory import Clock, Memory, intake
 from hardwon.memory.results import CleanedUp, Compressed
-from hardwon.outside import files
+from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Metadata, Moment, Source
@@ -64,7 +64,6 @@ from hardwon.text.tokens import count_tokens
 
 # ---- fix output ------------------------------------------------------------
 
-_DATABASE: Final = (".db", ".db-wal", ".db-shm", ".db-journal")
 _OWN: Final = (KNOWLEDGE_BASE_NAME, FILE_NAME.removesuffix(".db") + ".")
 """How the names begin of what a memory keeps in its folder, those that are hidden behind a dot as well."""
 
@@ -206,18 +205,12 @@ def write_csv(target: FilePath, rows: Iterator[FixRow]) -> int:
     return count
 
 
-def target_beside(memory_dir: FilePath, output_file: str | os.PathLike[str]) -> FilePath:
-    """Where an export goes: any file but a database and what a memory in this folder keeps there, also under other names that
-    lead to them."""
-    target = files.replaceable(path("output_file", output_file))
-    name = target.name.lower()  # some file systems take both for one
-    if name.endswith(_DATABASE):
-        raise InvalidInputError.one("output_file", str(target), "a name that no database has, such as insights.json")
-    home = memory_dir.resolve()
-    is_own = name.removeprefix(".").startswith(_OWN) and target.parent == home
-    if is_own or target == (home / KNOWLEDGE_BASE_NAME).resolve():
-        raise InvalidInputError.one("output_file", str(target), "a file that is not the memory's own, such as insights.json")
-    return target
+def target_beside(memory_dir: FilePath, database: FilePath, output_file: str | os.PathLike[str]) -> FilePath:
+    """Where an export goes: any file but a database and what a memory keeps beside its own, and in its folder: the database may
+    be a link to elsewhere."""
+    field, given, such_as = "output_file", path("output_file", output_file), "insights.json"
+    own_files.refuse(field, given, memory_dir / FILE_NAME, such_as, also=_OWN)
+    return own_files.target(field, given, database, such_as, also=_OWN)
 
 
 # ---- fixes ------------------------------------------------------------
@@ -410,7 +403,7 @@ class AIMemory:
     def export_insights(self, output_file: Where) -> None:
         """Writes everything that is known as one JSON file, in place of one that is there."""
         write_json(
-            target_beside(self.memory_dir, output_file),
+            target_beside(self.memory_dir, self.db_path, output_file),
             {
                 "generated_at": self.memory.now().isoformat(),
                 "statistics": self.get_memory_stats(),
@@ -423,7 +416,7 @@ class AIMemory:
     def export_analytics_data(self, output_file: Where) -> None:
         """Writes the figures, per day, model, issue type and fixer, as one JSON file, in place of one that is there."""
         write_json(
-            target_beside(self.memory_dir, output_file),
+            target_beside(self.memory_dir, self.db_path, output_file),
             {
                 "daily_stats": self.get_daily_statistics(),
                 "model_performance": self.get_model_performance_matrix(),
@@ -435,7 +428,7 @@ class AIMemory:
     def export_csv(self, output_file: Where) -> int:
         """Writes every attempt, oldest first, with the columns of the table, in place of a file that is there. Returns how
         many they are."""
-        return write_csv(target_beside(self.memory_dir, output_file), self.memory.fix_history.all())
+        return write_csv(target_beside(self.memory_dir, self.db_path, output_file), self.memory.fix_history.all())
 
     def _frequent_models(self) -> list[str]:
         attempts: dict[str, int] = {}

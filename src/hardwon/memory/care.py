@@ -15,7 +15,7 @@ from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
 from hardwon.memory import intake, jsonl
 from hardwon.memory.core import Core, current_folder, embedded
 from hardwon.memory.project import batches, derive_again
-from hardwon.outside import files
+from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import now, to_us
 from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Decision
@@ -24,6 +24,7 @@ from hardwon.store.places import COPIES
 from hardwon.store.rows import original_of, restored
 from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
 from hardwon.store.sqlite.file import restore as restore_file
+from hardwon.store.sqlite.log import refuse_foreign_log
 from hardwon.store.tree_index import Tree, TreeIndex
 from hardwon.store.types import Finding, Progress, Row, Stored, Writer
 
@@ -171,9 +172,7 @@ class Keeping(Core):
         is nothing left to write, and only `merge` carries what they taught."""
         if format not in ("jsonl", "json"):
             raise InvalidInputError.one("format", format, "jsonl or json")
-        target = intake.path("path", path)
-        if target.name.endswith((".db", ".db-wal", ".db-shm")):
-            raise InvalidInputError.one("path", str(target), "a name that no database has, such as records.jsonl")
+        target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
         counts = self._store.counts(self.project) if progress else None
         total = counts.total if counts else 0
         with closing(self._store.stream(self.project)) as records:
@@ -234,6 +233,7 @@ class Keeping(Core):
         found = place.find(location, current_folder())
         if found.path is None:
             raise FileOnlyError(f"{found.location} is a database: {COPIES}")
+        refuse_foreign_log(found.path)
         suffix = f"before-restore-{now():%Y%m%dT%H%M%S%fZ}"
         return restore_file(intake.path("path", path), found.path, suffix, progress)
 

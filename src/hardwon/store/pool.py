@@ -56,6 +56,7 @@ class Pool(Generic[C]):
         self._lent: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._inherited: list[C | _Place] = []
         self._closed = False
+        self._left_by: int | None = None
         self.write_turn = threading.RLock()
         _POOLS.add(self)
 
@@ -71,6 +72,7 @@ class Pool(Generic[C]):
         deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000
         with self._change:
             self._refuse_where_unusable()
+            self._pause_where_all_leave()
             while not self._idle and len(self._in_use()) >= self._connections_max:
                 if not self._change.wait(deadline - time.monotonic()):
                     raise BusyError(f"all {self._connections_max} connections to {self._name} are in use; try again")
@@ -113,7 +115,7 @@ class Pool(Generic[C]):
         sound = self._is_sound(connection)
         with self._change:
             self._lent.pop(id(connection), None)
-            if self._closed or not sound:
+            if self._closed or self._left_by is not None or not sound:
                 self._close_one(connection)
             elif len(self._idle) < limits.CONNECTIONS_WARM_MAX:
                 self._idle.append(connection)
@@ -133,6 +135,23 @@ class Pool(Generic[C]):
             self._closed = True
             self._close_idle()
             self._change.notify_all()
+
+    def leave(self, deadline: float) -> None:
+        """The process ends, and this is its last thread that counts. Others (daemons) finish what they do, until the deadline;
+        whoever comes later is still served, as long as the process lives."""
+        with self._change:
+            self._left_by = me = threading.get_ident()
+            while any(thread != me for _, thread in self._in_use()):
+                if not self._change.wait(deadline - time.monotonic()):
+                    break
+            self._close_idle()
+
+    def _pause_where_all_leave(self) -> None:
+        """A daemon that begins anew while the process ends would be cut off in the middle, and leave the log behind. It is let
+        through after a while, in case that somebody waits for it."""
+        me = threading.get_ident()
+        if self._left_by not in (None, me) and not any(thread == me for _, thread in self._in_use()):
+            self._change.wait(limits.EXIT_PAUSE_S)
 
     @property
     def is_empty(self) -> bool:

@@ -32,6 +32,7 @@ from hardwon.errors import (
     HardwonError,
     InvalidInputError,
     NotAdmittedError,
+    PlaceError,
     Problem,
     ServerError,
     TooManyRequestsError,
@@ -41,7 +42,7 @@ from hardwon.memory import Memory, intake
 from hardwon.memory.context import Context
 from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
 from hardwon.memory.results import Backup, LifeEvent, Loaded
-from hardwon.outside import files
+from hardwon.outside import files, own_files
 from hardwon.outside.git import Repository, repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import AnyRecord, Record
@@ -171,7 +172,8 @@ class Client(_Methods):
         if progress is not None:
             raise InvalidInputError.one("progress", progress, "None: a server does not tell")
         count = 0
-        with files.writing_atomically(intake.path("path", path)) as file, self._stream(OPERATIONS["export"]) as response:
+        target = own_files.target("path", intake.path("path", path), self.location, "records.jsonl")
+        with files.writing_atomically(target) as file, self._stream(OPERATIONS["export"]) as response:
             for line in self._wire.lines(response):
                 file.write(line)
                 count += 1
@@ -191,6 +193,8 @@ class Client(_Methods):
         if progress is not None:
             raise InvalidInputError.one("progress", progress, "None: a server does not tell")
         target = intake.path("path", path)
+        if files.exists(target):  # as where the memory is of this machine
+            raise PlaceError(f"{target} exists already and is kept: choose another name for the backup")
         with files.writing_atomically(target) as file, self._stream(OPERATIONS["backup"]) as response:
             told, digest = response.getheader("Hardwon-SHA256", ""), sha256()
             for data in self._wire.pieces(response):

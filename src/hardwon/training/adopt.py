@@ -27,7 +27,7 @@ from hardwon.learn.support import TRAINING_MEMORY, LoggedEpisode, TrainingMemory
 from hardwon.memory import Memory
 from hardwon.memory.intake import path as checked_path
 from hardwon.memory.results import Loaded
-from hardwon.outside import files
+from hardwon.outside import files, own_files
 from hardwon.records.fields import derived_id, from_us, is_derived, parse_time, to_us
 from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
 from hardwon.store.types import Progress
@@ -91,6 +91,7 @@ def export_agent_memory(memory: Memory, path: str | Path | None = None, *, overw
             episode_dict.add(exported, each.entry)
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     if target:
+        target = own_files.target("path", target, memory.location, "memory.json")
         with files.writing_atomically(target) as file:
             file.write(json.dumps(exported, indent=2, ensure_ascii=False).encode())
     return exported

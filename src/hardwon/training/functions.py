@@ -21,6 +21,7 @@ from hardwon.errors import FullError, HardwonError, InvalidInputError, LlmError,
 from hardwon.learn import prompts as distil
 from hardwon.memory import intake
 from hardwon.memory.consolidate import ask_for_rules
+from hardwon.outside import own_files
 from hardwon.outside.llm import ChatModel, Llm
 from hardwon.records.fields import from_us, now
 from hardwon.records.kinds import Episode, Metadata, Moment
@@ -124,7 +125,9 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
 
 
 def _place(path: Where) -> Path:
-    return Path(os.path.realpath(intake.path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)))
+    place = Path(os.path.realpath(intake.path("path", os.fspath(path) if isinstance(path, os.PathLike) else path)))
+    own_files.refuse_database("path", place, "agent_memory.json")  # it would be kept aside as no training memory
+    return place
 
 
 def _with_history(memory: AgentMemory, history: History) -> AgentMemory:

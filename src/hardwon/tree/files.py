@@ -20,13 +20,11 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from hardwon import limits
 from hardwon.outside import files
+from hardwon.outside.own_files import MARK as MARK
+from hardwon.outside.own_files import SUFFIX as SUFFIX
 from hardwon.records.kinds import INTAKE
 
-SUFFIX: Final = ".json"
-_MARK: Final = ".hardwon-tree"
-_NOT_FOR_GIT: Final = (
-    f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{_MARK}\n"
-)
+_NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and files on their way in.\n/*.db*\n*.part\n{MARK}\n"
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
@@ -222,13 +220,13 @@ class TreeFiles:
     def is_marked(self, tree_id: str) -> bool:
         """Whether these are the folders of this tree: a database that was restored elsewhere finds others, or none."""
         try:
-            return (self.root / _MARK).read_text(encoding="ascii", errors="replace").strip() == tree_id
+            return (self.root / MARK).read_text(encoding="ascii", errors="replace").strip() == tree_id
         except OSError:
             return False
 
     def mark(self, tree_id: str) -> None:
         files.show_to_git(self.root, but_for=_NOT_FOR_GIT.encode())
-        with files.writing_atomically(self.root / _MARK) as file:
+        with files.writing_atomically(self.root / MARK) as file:
             file.write(tree_id.encode() + b"\n")
 
 

@@ -10,7 +10,6 @@ make erased text unreadable. Opening, creating, backing up and restoring files i
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -23,7 +22,7 @@ import apsw
 from hardwon import limits
 from hardwon.errors import BusyError, NearlyFullWarning, StorageError
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
-from hardwon.outside import files
+from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import Decision, Event
 from hardwon.search.terms import Filters
@@ -32,27 +31,27 @@ from hardwon.store import phrases
 from hardwon.store.base import ROW, ROW_FIELDS, Kept, SqlWriter, taught_by
 from hardwon.store.fix_tables import FixTables
 from hardwon.store.phrases import ORDINARY, STORED
-from hardwon.store.pool import Pool
 from hardwon.store.query import SqlStore
 from hardwon.store.rows import event_of, is_packed
-from hardwon.store.sqlite import file as presence
 from hardwon.store.sqlite import search as vectors
 from hardwon.store.sqlite.file import (
     back_up,
     be_patient,
     check_contents,
     check_library,
+    checksum_file,
     clear_after,
     connect,
     create_if_missing,
     inspect_before_opening,
-    is_sound,
     log_of,
     migrate,
     storage_errors,
 )
+from hardwon.store.sqlite.log import moved_aside, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
-from hardwon.store.sqlite.session import MAKE_VOCABULARY, SQLITE, SqliteSession
+from hardwon.store.sqlite.open import OpenFile
+from hardwon.store.sqlite.session import MAKE_VOCABULARY, SQLITE, SqliteSession, draw_number
 from hardwon.store.tree_index import TreeIndex
 from hardwon.store.types import Appended, Finding, Found, Progress, Row, Stored, TokenKeep, Writer
 
@@ -70,6 +69,7 @@ class SqliteWriter(SqlWriter):
         self._connection = connection
         self._fix_tables = FixTables(connection)
         self._relaxed = False
+        self._before = connection.total_changes()
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # whoever may write to the file may do everything
         return True
@@ -225,6 +225,12 @@ class SqliteWriter(SqlWriter):
         """Before it is kept."""
         if self._relaxed:
             self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
+        if self._connection.total_changes() != self._before:
+            self.draw_number()
+
+    def draw_number(self) -> None:
+        """By which the log is known that this transaction, and whatever changes the file after it, is written to."""
+        draw_number(self._connection)
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         vectors.set_embedder(self._session, project, name, dimension)
@@ -293,20 +299,15 @@ class SqliteStore(SqlStore):
         self._frequency: tuple[int, dict[str, int]] = (0, {})
         self._vectors: dict[str, tuple[tuple[str, int], vectors.Vectors]] = {}
         if not create_if_missing(path):
+            refuse_foreign_log(path)
             inspect_before_opening(path, busy_timeout_ms)
-        self._pool = Pool(
-            str(path),
-            lambda: connect(path, bytes_max, busy_timeout_ms),
-            is_sound=is_sound,
-            close=apsw.Connection.close,
-            rest=apsw.Connection.release_memory,
-            connections_max=limits.CONNECTIONS_MAX,
-        )
-        self._presence: presence.File | None = None
+        self._file = OpenFile(path, lambda: connect(path, bytes_max, busy_timeout_ms), self)
+        self._pool = self._file.pool
         try:
             with self._connected() as connection:
                 self._has_log = connection.pragma("journal_mode") == "wal"
-                self._presence = presence.hold(path) if self._has_log else None
+                if self._has_log:
+                    self._file.hold()
                 if connection.pragma("user_version") < SCHEMA_VERSION:
                     migrate(connection)
                 self._warn_when_nearly_full(connection)
@@ -355,7 +356,7 @@ class SqliteStore(SqlStore):
     def _begin_log(self, connection: apsw.Connection) -> None:
         """Of a backup that was opened as it is: it stays one file, byte for byte, until somebody writes to it."""
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
-        self._presence = presence.hold(self._path)
+        self._file.hold()
         self._has_log = True
 
     def _warn_when_nearly_full(self, connection: apsw.Connection) -> None:
@@ -571,11 +572,14 @@ class SqliteStore(SqlStore):
     def shrink(self) -> None:
         with _WriteTransaction(self) as writer:
             writer.clean_index()
+            writer.draw_number()  # VACUUM itself draws none
         with self._connected() as connection:
             connection.execute("VACUUM").fetchall()
         self.finish_erasure()
 
     def backup(self, target: Path, progress: Progress | None) -> str:
+        for written in (target, checksum_file(target)):
+            own_files.refuse("path", written, self._path, "copy.db")
         return back_up(self._path, target, progress)
 
     def check(self, project: str) -> Iterator[Finding]:  # noqa: ARG002  # one file, of all projects
@@ -584,19 +588,15 @@ class SqliteStore(SqlStore):
             yield from check_contents(connection)
         used = self.size_bytes()
         roomy = used < self._bytes_max * limits.MEMORY_WARN_SHARE
+        aside = moved_aside(self._path)
+        if aside:
+            yield Finding("logs", True, f"of another database, moved aside and not replayed: {', '.join(aside)}")
         yield Finding("size", roomy, f"{used} of at most {self._bytes_max} bytes")
         mode = self._path.stat().st_mode & 0o777
         yield Finding("permissions", mode & 0o077 == 0, f"{mode:o}; 600 keeps other users of the machine out")
 
     def close(self) -> None:
-        held, self._presence = self._presence, None
-        with storage_errors(self._path), presence.changing():
-            descriptor = presence.release(held)
-            try:
-                self._pool.close()
-            finally:
-                if descriptor is not None and self._pool.is_empty:  # else some thread has a connection, and its locks, still
-                    os.close(descriptor)
+        self._file.close()
 
 
 class _WriteTransaction:

@@ -26,7 +26,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -41,7 +41,7 @@ from hardwon.store.fix_tables import FixTables
 from hardwon.store.knowledge import recount
 from hardwon.store.rows import is_whole, original_of, untrue_events
 from hardwon.store.sqlite.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
-from hardwon.store.sqlite.session import SQLITE, SqliteSession
+from hardwon.store.sqlite.session import SQLITE, SqliteSession, draw_number
 from hardwon.store.types import Finding, Progress, Stored
 
 # ---- sqlite check ------------------------------------------------------------
@@ -103,6 +103,7 @@ File = tuple[int, int]
 
 _turn = threading.RLock()
 _held: dict[File, list[int]] = {}  # a descriptor, and how many memories hold it
+_spare: dict[File, int] = {}  # descriptors that cannot be closed: some thread may have locks. The next who holds takes it
 
 
 def hold(path: Path) -> File | None:
@@ -114,17 +115,43 @@ def hold(path: Path) -> File | None:
             status = path.stat()
             file = status.st_dev, status.st_ino
             if file not in _held:
-                _held[file] = [_locked(path), 0]
+                _held[file] = [_locked(path, file), 0]
         except OSError:
             return None
         _held[file][1] += 1
         return file
 
 
-def _locked(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _locked(path: Path, file: File) -> int:
+    descriptor = _spare.pop(file, -1)
+    if descriptor < 0:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     _lock(descriptor, fcntl.F_RDLCK)
     return descriptor
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[int | None]:
+    """A descriptor of the file. In the block nobody has it open, in whatever process and by whatever library, and whoever wants
+    to open it waits. None where somebody has it open, or where the system cannot tell."""
+    with _turn:
+        file = descriptor = None
+        try:
+            status = path.stat()
+            file = status.st_dev, status.st_ino
+            if _SET is not None and file not in _held:
+                if file not in _spare:
+                    _spare[file] = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                _lock(_spare[file], fcntl.F_WRLCK)
+                descriptor = _spare[file]
+        except OSError:
+            pass
+        try:
+            yield descriptor
+        finally:
+            if file and descriptor is not None:
+                # Not unlocked before: nobody in this process has a lock yet that closing could drop.
+                os.close(_spare.pop(file))
 
 
 def release(file: File | None) -> int | None:
@@ -153,10 +180,16 @@ def changing() -> threading.RLock:
 
 
 def _in_child() -> None:
-    """The lock belongs to what parent and child have open together: it stays as long as either lives."""
+    """The lock belongs to what parent and child have open together, and is the parent's to take back. A child that uses the
+    memory holds it anew (`sqlite_open`); one that does not keeps nobody from folding the log in. Closing drops no lock
+    here: a child begins without any."""
     global _turn
     _turn = threading.RLock()
+    for descriptor in (*(held[0] for held in _held.values()), *_spare.values()):
+        with suppress(OSError):
+            os.close(descriptor)
     _held.clear()
+    _spare.clear()
 
 
 os.register_at_fork(after_in_child=_in_child)
@@ -418,6 +451,8 @@ def migrate(connection: apsw.Connection) -> None:
                     FixTables(connection).refill()
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", version)
+                if version == SCHEMA_VERSION:
+                    draw_number(connection)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -472,7 +507,7 @@ def back_up(source: Path, target: Path, progress: Progress | None = None) -> str
         checksum = files.sha256_of(temporary)
         files.sync(temporary)
         files.publish(temporary, target)
-        with files.writing_atomically(_checksum_file(target)) as file:
+        with files.writing_atomically(checksum_file(target)) as file:
             file.write(f"{checksum}  {target.name}\n".encode())
     except FileExistsError:
         raise PlaceError(f"{target} exists already and is kept: choose another name for the backup") from None
@@ -498,7 +533,7 @@ def _copy_snapshot(source: Path, target: Path, progress: Progress | None) -> Non
         _refuse_damage(copy, source)
 
 
-def _checksum_file(backup: Path) -> Path:
+def checksum_file(backup: Path) -> Path:
     return backup.with_name(backup.name + ".sha256")
 
 
@@ -552,11 +587,11 @@ def _stage(backup: Path, staged: Path) -> None:
     ):
         while chunk := origin.read(limits.MIB):
             copy.write(chunk)
-    checksum_file = _checksum_file(backup)
-    if checksum_file.exists():
-        expected = checksum_file.read_text(encoding="ascii", errors="replace").split()[:1]
+    told = checksum_file(backup)
+    if told.exists():
+        expected = told.read_text(encoding="ascii", errors="replace").split()[:1]
         if expected != [files.sha256_of(staged)]:
-            raise DamagedError(f"{backup} does not match its checksum in {checksum_file}: use another backup")
+            raise DamagedError(f"{backup} does not match its checksum in {told}: use another backup")
     with storage_errors(backup):
         try:
             with closing(apsw.Connection(str(staged), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:

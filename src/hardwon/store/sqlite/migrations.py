@@ -9,7 +9,8 @@ event        what happened to records after they were created; `forgotten` event
 record_key   what records are found by exactly: signatures, failure hashes, what a decision decides.
 record_vector, embedder   vectors of records, and which embedder made them, where one is used.
 tally        what the records taught, counted (`learn.lessons` lists the scopes). Derived, like everything but body and event.
-state        what only this file needs to know, such as when it was last consolidated. Never merged or exported.
+state        what only this file needs to know, such as when it was last consolidated, or the number of the last transaction
+             (`store.sqlite_log`). Never merged or exported.
 tree, tree_folder, tree_file   the files that mirror experiences, where a project has a tree (`store.tree_index`). Triggers
              note what happens to records, whoever does it, so that their files follow.
 tree_forgotten   ids of files whose memory was forgotten: they are not taken in again. Like state, of this place alone.

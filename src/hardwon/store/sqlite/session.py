@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -97,3 +98,19 @@ SQLITE: Final = SqliteDialect()
 
 MAKE_VOCABULARY: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab ('main', 'record_text', 'row')"
 """Every term of the search index, with how many records have it (`doc`), for one connection."""
+
+NUMBER_NAME: Final = "number of the last transaction"
+"""In the table `state`, of no project: what a transaction drew, in the lower half, and what the one before it had drawn."""
+
+NUMBER_MAX: Final = 2**30 - 1
+_EIGHT_BYTES: Final = 2**62  # always so many, so that the row stays where it is on its page
+
+
+def draw_number(connection: apsw.Connection) -> None:
+    """By which `sqlite_log` tells which log is which file's. In a transaction, before it is kept."""
+    number = int.from_bytes(os.urandom(4), "big") % NUMBER_MAX + 1
+    connection.execute(
+        "INSERT INTO state (project_id, name, value) VALUES ('', ?1, ?2) "
+        f"ON CONFLICT DO UPDATE SET value = excluded.value | ((value & {NUMBER_MAX}) << 32)",
+        (NUMBER_NAME, _EIGHT_BYTES | number),
+    )

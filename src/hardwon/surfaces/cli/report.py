@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory, intake
 from hardwon.surfaces.cli.base import (
     SEEING,
@@ -59,15 +58,14 @@ def report(
     """Write what the dashboard shows as one HTML file that opens anywhere."""
     require_packages("a report", "fastapi", "jinja2", "plotly")
     path = intake.path("file", file)
-    if path.name.endswith((".db", ".db-wal", ".db-shm")):
-        raise InvalidInputError.one("file", file, "a name that no database has, such as report.html")
+    from hardwon.outside import files, own_files
+
     with chosen(ctx).open(to_read=True) as memory:
+        replaced = own_files.target("file", path, memory.location, "report.html")
         if path.exists():
             require_consent(f"Replace {visible(str(path))}?", yes, as_json=as_json)
         made = _made(memory, time_range.value)
-    from hardwon.outside import files
-
-    with files.writing_atomically(path) as target:
+    with files.writing_atomically(replaced) as target:
         target.write(made.content)
     if as_json:
         write_json({"file": str(path), "size_bytes": len(made.content), "parts": made.parts})

@@ -1,0 +1,211 @@
+"""A process that ends in the ordinary way leaves one file, whether or not anybody closed the memory."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from hardwon import Memory
+from hardwon.store.sqlite import file as presence
+
+FACT = 'record_fact("Port 80 is open.", "observation")'
+SCRIPTS = {
+    "a memory": f'm = Memory("x"); m.{FACT}',
+    "a memory of another name": f'm = Memory("x/memory.db"); m.{FACT}',
+    "a memory that only reads": f'Memory("x").{FACT}; m = Memory("x"); m.recall("port")',
+    "nobody keeps it": f'Memory("x").{FACT}',
+    "it is in a circle": f'm = Memory("x"); m.{FACT}; m.itself = m; del m',
+    "two of one file": f'm = Memory("x"); n = Memory("x", "shop"); m.{FACT}; n.{FACT}',
+    "sys.exit": f'm = Memory("x"); m.{FACT}; sys.exit(3)',
+    "an uncaught exception": f'm = Memory("x"); m.{FACT}; raise RuntimeError("told")',
+    "a reader that stopped half-way": """
+        m = Memory("x")
+        for n in range(3):
+            m.record_fact(f"Port {n} is open.", "observation")
+        reader = m._store.stream("default")
+        next(reader)
+    """,
+    "used by a handler that is asked later": f"""
+        import atexit
+        m = Memory("x")
+        m.{FACT}
+        atexit.register(lambda: m.record_fact("Port 81 is open.", "observation"))
+    """,
+    "a thread that was waited for": f"""
+        import threading
+        m = Memory("x")
+        threading.Thread(target=lambda: m.{FACT}).start()
+    """,
+    "a daemon that writes on and on": f"""
+        import threading, time
+        m = Memory("x")
+        def on_and_on():
+            while True:
+                m.{FACT}
+        for _ in range(3):
+            threading.Thread(target=on_and_on, daemon=True).start()
+        time.sleep(0.3)
+    """,
+    "a worker of multiprocessing": f"""
+        import multiprocessing
+        def work():
+            global m
+            m = Memory("x")
+            m.{FACT}
+        worker = multiprocessing.get_context("fork").Process(target=work)
+        worker.start()
+        worker.join()
+    """,
+    "a child that is there last": f"""
+        m = Memory("x")
+        m.{FACT}
+        parent = os.getpid()
+        if os.fork() == 0:
+            while os.getppid() == parent:
+                pass
+            m.record_fact("Port 81 is open.", "observation")
+    """,
+    "a child that is there first": f"""
+        m = Memory("x")
+        m.{FACT}
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+        m.{FACT}
+    """,
+}
+DOORS = {
+    "AIMemory": """
+        from hardwon.doors.fixes import AIMemory
+        issue = {"model": "m", "issue_type": "TIMEOUT", "description": "slow"}
+        m = AIMemory("x")
+        m.record_fix_attempt(issue, {"analysis": "slow disk", "fix_commands": ["restart"]}, True, True, 1.0)
+    """,
+    "MemoryEngine": """
+        from hardwon.doors.btb import MemoryEngine
+        m = MemoryEngine("x")
+        m.remember(content="It needs a lock", outcome="success", tool="code_interpreter", task_type="debug", summary="lock")
+    """,
+}
+
+
+def run(folder: Path, script: str, **more: str) -> subprocess.CompletedProcess[str]:
+    lines = "import os, sys\nfrom hardwon import Memory\n" + textwrap.dedent(script)
+    return subprocess.run(
+        [sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, env={**os.environ, **more}, check=False
+    )
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("case", SCRIPTS)
+def test_one_file_is_left(tmp_path: Path, case: str) -> None:
+    done = run(tmp_path, SCRIPTS[case])
+    assert done.returncode == {"sys.exit": 3, "an uncaught exception": 1}.get(case, 0), done.stderr
+    assert ("told" in done.stderr) if done.returncode == 1 else not done.stderr
+    assert left_in(tmp_path / "x") == ["memory.db"]
+    with Memory(tmp_path / "x") as memory:
+        assert memory.stats().records >= 1
+        assert memory.doctor().ok
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_older_designs_leave_no_log(tmp_path: Path, door: str) -> None:
+    done = run(tmp_path, DOORS[door])
+    assert (done.returncode, done.stderr) == (0, "")
+    (database,) = (tmp_path / "x").glob("*.db")
+    assert not [name for name in left_in(tmp_path / "x") if name.startswith(f"{database.name}-")]
+    with Memory(database) as memory:
+        assert memory.stats().records == 1
+
+
+def test_a_copy_of_what_is_left_has_everything(tmp_path: Path) -> None:
+    run(tmp_path, f'm = Memory("x"); m.{FACT}')
+    subprocess.run(["cp", "x/memory.db", "copy.db"], cwd=tmp_path, check=True)
+    with Memory(tmp_path / "copy.db") as memory:
+        assert memory.stats().records == 1
+
+
+def test_a_process_that_ends_leaves_the_log_to_those_who_go_on(tmp_path: Path) -> None:
+    with Memory(tmp_path / "x") as memory:
+        memory.record_fact("Port 79 is open.", "observation")
+        assert run(tmp_path, f'm = Memory("x"); m.{FACT}').stderr == ""
+        assert "memory.db-wal" in left_in(tmp_path / "x")
+        memory.record_fact("Port 81 is open.", "observation")
+        assert memory.stats().records == 3
+    assert left_in(tmp_path / "x") == ["memory.db"]
+
+
+def test_a_forked_child_that_ends_leaves_its_parents_log_alone(tmp_path: Path) -> None:
+    script = f"""
+        m = Memory("x")
+        m.{FACT}
+        for n in range(3):
+            child = os.fork()
+            if not child:
+                m.recall("port")
+                sys.exit()
+            assert os.waitpid(child, 0)[1] == 0
+            assert os.path.exists("x/memory.db-wal")
+            m.record_fact(f"Port {{n}} is open.", "observation")
+        print(m.stats().records)
+    """
+    done = run(tmp_path, script)
+    assert (done.stdout, done.stderr) == ("4\n", "")
+    assert left_in(tmp_path / "x") == ["memory.db"]
+
+
+def test_a_handler_that_was_registered_before_the_import_still_reads_and_writes(tmp_path: Path) -> None:
+    script = f"""
+        import atexit
+        def later():
+            m.record_fact("Port 81 is open.", "observation")
+            print(m.stats().records)
+        atexit.register(later)
+        from hardwon import Memory
+        m = Memory("x")
+        m.{FACT}
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("2\n", "")
+    assert left_in(tmp_path / "x") == ["memory.db"]
+
+
+def test_whoever_is_killed_leaves_the_log_and_loses_nothing(tmp_path: Path) -> None:
+    done = run(tmp_path, f'm = Memory("x"); m.{FACT}; os.kill(os.getpid(), {int(signal.SIGKILL)})')
+    assert done.returncode == -signal.SIGKILL
+    assert "memory.db-wal" in left_in(tmp_path / "x")
+    with Memory(tmp_path / "x") as memory:
+        assert memory.stats().records == 1
+
+
+def test_a_memory_that_nobody_has_any_more_is_closed(tmp_path: Path) -> None:
+    gc.collect()
+    before, open_files = len(presence._held), len(list(Path("/proc/self/fd").iterdir()))
+    Memory(tmp_path).record_fact("Port 80 is open.", "observation")
+    gc.collect()
+    assert len(presence._held) == before
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_files
+    assert left_in(tmp_path) == ["memory.db"]
+
+
+def test_one_that_is_given_up_while_another_opens_is_closed_later(tmp_path: Path) -> None:
+    given_up = Memory(tmp_path / "a")
+    given_up.record_fact("Port 80 is open.", "observation")
+    with presence.changing():  # as when the garbage collector comes in the middle of that
+        del given_up
+        gc.collect()
+        assert "memory.db-wal" in left_in(tmp_path / "a")
+    Memory(tmp_path / "b").close()
+    assert left_in(tmp_path / "a") == ["memory.db"]
