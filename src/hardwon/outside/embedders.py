@@ -8,7 +8,6 @@ NumPy and the packages of the models are imported where they are used: most prog
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from hardwon import limits
-from hardwon.errors import EmbeddingError, HardwonError, InvalidInputError, LlmError, MissingExtraError
-from hardwon.outside.llm import ChatModel, _error_text
+from hardwon.errors import EmbeddingError, HardwonError, InvalidInputError, MissingExtraError
+from hardwon.outside.llm import Api, Endpoint
 
 if TYPE_CHECKING:
     import numpy
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 INSTALL: Final = 'pip install "hardwon[embeddings]"'
 FASTEMBED_MODEL: Final = "BAAI/bge-small-en-v1.5"
+_FLOAT_MAX: Final = sys.float_info.max
+_EMBEDDINGS: Final = Api("embedding", "/embeddings", "is the base URL that of an embeddings API?", EmbeddingError)
 
 
 class Embedder(Protocol):
@@ -144,7 +145,7 @@ class EndpointEmbedder:
         *,
         timeout_s: float = limits.LLM_TIMEOUT_S,
     ) -> None:
-        self._endpoint = _endpoint(base_url, model, api_key, timeout_s)
+        self._endpoint = Endpoint(_EMBEDDINGS, base_url, model, api_key, timeout_s)
         self._dimension = None if dimension is None else _checked_dimension(dimension)
         self.name: Final = _checked_name(f"endpoint:{model}")
 
@@ -167,7 +168,10 @@ class EndpointEmbedder:
         dimension = self.dimension
         rows = [[0.0] * dimension for _ in texts]
         sent = [place for place, text in enumerate(texts) if text.strip()]
-        for places in _chunks(sent, _texts_per_request(dimension)):
+        fitting = limits.LLM_REPLY_BYTES_MAX // ((dimension + 8) * limits.EMBED_NUMBER_BYTES)  # 8 more, for what is around it
+        size = max(1, min(fitting, limits.EMBED_BATCH_TEXTS))
+        for start in range(0, len(sent), size):
+            places = sent[start : start + size]
             answers = self._ask([texts[place] for place in places], dimension)
             for place, answer in zip(places, answers, strict=True):
                 rows[place] = answer
@@ -175,11 +179,39 @@ class EndpointEmbedder:
 
     def _ask(self, texts: list[str], dimension: int | None) -> list[list[float]]:
         try:
-            return self._endpoint.vectors(texts, dimension)
-        except LlmError as error:
-            problem = _reworded(error)
+            return self._vectors(texts, dimension)
+        except EmbeddingError as error:
+            problem = str(error)
         # Raised anew, and out here, for the reason that ChatModel gives.
         raise EmbeddingError(f"{_named(self.name)}: {problem}")
+
+    def _vectors(self, texts: list[str], dimension: int | None) -> list[list[float]]:
+        """The vectors of the texts, in their order; without a dimension, of any that is allowed."""
+        match self._endpoint.ask({"model": self._endpoint.model, "input": texts}):
+            case {"data": list(items)}:
+                pass
+            case _:
+                raise self._endpoint.error(f"sent JSON without data; {_EMBEDDINGS.is_it}")
+        found: dict[int, list[Any]] = {}
+        for item in items:
+            match item:
+                case {"index": int(index), "embedding": list(row)}:
+                    found[index] = row
+                case _:
+                    raise self._endpoint.error("sent data of which one has no index, or no embedding that is a list")
+        count = len(texts)
+        if len(items) != count or found.keys() != set(range(count)):
+            wanted = f"{count}, with each index from 0 to {count - 1} once"
+            raise self._endpoint.error(f"sent {len(items)} vectors; wanted: {wanted}")
+        for row in found.values():
+            if dimension is None and not 1 <= len(row) <= limits.EMBED_DIMENSION_MAX:
+                wanted = f"1 to {limits.EMBED_DIMENSION_MAX}"
+                raise self._endpoint.error(f"sent a vector of {len(row)} numbers; wanted: {wanted}")
+            if dimension is not None and len(row) != dimension:
+                raise self._endpoint.error(f"sent a vector of {len(row)} numbers; wanted: {dimension}")
+            if not all(type(number) in (int, float) and -_FLOAT_MAX <= number <= _FLOAT_MAX for number in row):
+                raise self._endpoint.error("sent a vector with something in it that is no finite number")
+        return [found[index] for index in range(count)]
 
 
 class CallableEmbedder:
@@ -235,84 +267,6 @@ def _fastembed_dimension(package: Any, model: str) -> object:
         if known["model"].lower() == model.lower():
             return known["dim"]
     raise InvalidInputError.one("model", model, "one that fastembed.TextEmbedding.list_supported_models() names")
-
-
-# --- the endpoint -----------------------------------------------------------------------------------------------
-
-_FLOAT_MAX: Final = sys.float_info.max
-
-
-class _Endpoint(ChatModel):
-    """ChatModel's way to an endpoint and back, with another address, question and answer."""
-
-    def __init__(self, base_url: str, model: str, api_key: str, timeout_s: float) -> None:
-        super().__init__(base_url, model, api_key, timeout_s=timeout_s)
-        self._place = self._place._replace(path=self._place.path.removesuffix("/chat/completions") + "/embeddings")
-
-    def vectors(self, texts: list[str], dimension: int | None) -> list[list[float]]:
-        """The vectors of the texts, in their order; without a dimension, of any that is allowed. Raises `LlmError`."""
-        items: Any = self._exchange(json.dumps({"model": self.model, "input": texts}).encode())
-        rows = self._in_order(items, len(texts))
-        for row in rows:
-            self._check_row(row, dimension)
-        return rows
-
-    def _content(self, reply: object) -> Any:
-        """The items of a reply, which are no text as a chat's answer is."""
-        match reply:
-            case {"error": error} if error:
-                raise self._error(f"reports an error{self._quoted(_error_text(reply))}")
-            case {"data": list(items)}:
-                return items
-        raise self._error("sent JSON without data; is the base URL that of an embeddings API?")
-
-    def _in_order(self, items: list[object], count: int) -> list[Any]:
-        found: dict[int, Any] = {}
-        for item in items:
-            match item:
-                case {"index": int(index), "embedding": list(row)}:
-                    found[index] = row
-                case _:
-                    raise self._error("sent data of which one has no index, or no embedding that is a list")
-        if len(items) != count or found.keys() != set(range(count)):
-            raise self._error(f"sent {len(items)} vectors; wanted: {count}, with each index from 0 to {count - 1} once")
-        return [found[index] for index in range(count)]
-
-    def _check_row(self, row: list[Any], dimension: int | None) -> None:
-        if dimension is None and not 1 <= len(row) <= limits.EMBED_DIMENSION_MAX:
-            raise self._error(f"sent a vector of {len(row)} numbers; wanted: 1 to {limits.EMBED_DIMENSION_MAX}")
-        if dimension is not None and len(row) != dimension:
-            raise self._error(f"sent a vector of {len(row)} numbers; wanted: {dimension}")
-        if not all(type(number) in (int, float) and -_FLOAT_MAX <= number <= _FLOAT_MAX for number in row):
-            raise self._error("sent a vector with something in it that is no finite number")
-
-
-def _endpoint(base_url: str, model: str, api_key: str, timeout_s: float) -> _Endpoint:
-    try:
-        return _Endpoint(base_url, model, api_key, timeout_s)
-    except LlmError as error:
-        problem = _reworded(error)
-    raise EmbeddingError(problem)
-
-
-def _reworded(error: LlmError) -> str:
-    """ChatModel's message, speaking of embeddings. What the endpoint says stands at the end and stays as it is."""
-    problem = str(error)
-    if problem.startswith("the LLM "):
-        problem = "the embedding " + problem.removeprefix("the LLM ")
-    if problem.endswith(ending := "that of a chat-completions API?"):
-        problem = problem.removesuffix(ending) + "that of an embeddings API?"
-    return problem
-
-
-def _texts_per_request(dimension: int) -> int:
-    fitting = limits.LLM_REPLY_BYTES_MAX // ((dimension + 8) * limits.EMBED_NUMBER_BYTES)  # 8 more, for what is around it
-    return max(1, min(fitting, limits.EMBED_BATCH_TEXTS))
-
-
-def _chunks(places: list[int], size: int) -> Iterator[list[int]]:
-    for start in range(0, len(places), size):
-        yield places[start : start + size]
 
 
 # --- what comes in and out --------------------------------------------------------------------------------------
