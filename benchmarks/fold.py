@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from hardwon import Episode, Experience, Fix, Issue, Memory, Metadata, Step, Trajectory
-from hardwon.learn.tallies import Taught, lessons_of
+from hardwon.learn.tallies import RecordCounts, tallies_of
 from hardwon.records.kinds import AnyRecord, Moment, Source
 from hardwon.store import knowledge as tallies
 from hardwon.store.rows import row_of
@@ -81,7 +81,7 @@ def records(count: int, seed: int, day: float = 0.0) -> Iterator[AnyRecord]:
 
 def fold_seconds(memory: Memory, batch: list[Row]) -> float:
     """Writes a batch; the time that its fold took."""
-    taught = [Taught(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons) for row in batch]
+    taught = [RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons) for row in batch]
     with memory._store.write(memory.project) as writer:
         writer.append([row._replace(lessons=()) for row in batch])
         begin = time.perf_counter()
@@ -92,7 +92,7 @@ def fold_seconds(memory: Memory, batch: list[Row]) -> float:
 def derive_seconds(batch: list[AnyRecord]) -> float:
     begin = time.perf_counter()
     for record in batch:
-        lessons_of(record)
+        tallies_of(record)
     return time.perf_counter() - begin
 
 

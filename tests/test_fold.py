@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import engines
 from engines import ENGINES, everything_in, go_past, holds_in_every_engine, wrong_with
 from hardwon import Memory
-from hardwon.learn.tallies import KIND_OF_SCOPE, LEVELS, lessons_of
+from hardwon.learn.tallies import KIND_OF_SCOPE, LEVELS, tallies_of
 from hardwon.records.kinds import AnyRecord
 from logs import adopted, episodes, knowledge_of, logs
 from strategies import at
@@ -126,8 +126,8 @@ def test_a_trajectory_of_good_and_bad_steps_is_vouched_for_and_taken_back(memory
 
 @given(any_records)
 def test_every_record_teaches_within_bounds(record: AnyRecord) -> None:
-    lessons = lessons_of(record)
-    assert lessons == lessons_of(type(record).model_validate_json(record.to_json()))
+    lessons = tallies_of(record)
+    assert lessons == tallies_of(type(record).model_validate_json(record.to_json()))
     assert len(set(lessons)) == len(lessons), "a record counts once per item"
     for lesson in lessons:
         assert KIND_OF_SCOPE[lesson.scope] == record.kind

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hardwon import Fix, Issue, Step, Trajectory, fix_history_signature, generate_issue_signature, step_credit
 from hardwon.errors import InvalidInputError
 from hardwon.learn import odds as beta
-from hardwon.learn.actions import Pair, action_key, errors_of, pairs_of
+from hardwon.learn.actions import TriedAction, action_key, errors_of, pairs_of
 from hardwon.learn.odds import FixCounts, fix_odds, tool_odds
 from hardwon.learn.rules import Thresholds, merged_items, near_duplicates, ranked_cards, rule_state
 from hardwon.learn.tallies import LEVELS, card_key, level_of_score, model_family, rule_key, strategy_key
@@ -285,7 +285,7 @@ def pairs(made: Trajectory) -> dict[str, bool]:
 def test_diagnosis_and_solution() -> None:
     made = trajectory(("run", BOOM, 0), ("restart", BOOM, 0), ("fix", "all good", 1.0), ("more", "fine", 1.0))
     assert pairs(made) == {action_key("restart"): False, action_key("fix"): True}
-    assert pairs_of(made)[1] == (Pair(errors_of(made.steps)[0], action_key("fix"), True), 2)
+    assert pairs_of(made)[1] == (TriedAction(errors_of(made.steps)[0], action_key("fix"), True), 2)
 
 
 def test_a_failure_teaches_what_did_not_help() -> None:

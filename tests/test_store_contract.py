@@ -9,7 +9,7 @@ import pytest
 
 from engines import ENGINES, a_location
 from hardwon import Decision, Episode, Fact, Metadata
-from hardwon.learn.tallies import DAY_US, Lesson, rule_key
+from hardwon.learn.tallies import DAY_US, Increment, rule_key
 from hardwon.records.fields import from_us, new_id, to_us
 from hardwon.records.kinds import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.search.terms import Filters
@@ -357,7 +357,7 @@ def taught(task: str, item: str, level: int, seconds: int = 0, *, author: str = 
     metadata = Metadata(project_id="p", context=moment, source=Source(author=author))
     episode = Episode(id=new_id(at(seconds)), task_id=task, score=value / 1_000_000, successes=[item], metadata=metadata)
     made = row_of(episode)
-    return made._replace(lessons=(Lesson("works", task, rule_key(item), level, value),))
+    return made._replace(lessons=(Increment("works", task, rule_key(item), level, value),))
 
 
 class TestKnowledge:
@@ -396,7 +396,7 @@ class TestKnowledge:
         day_s, today = DAY_US // 1_000_000, to_us(at(0)) // DAY_US
         counted = [("t", "a", 2, 0, "ann"), ("t", "a", 2, day_s, "bob"), ("t", "a", 7, day_s, "ann"), ("t", "b", 1, 0, "ann")]
         counted += [("u", "c", 3, day_s, "bob"), ("u", "c", 3, day_s, "eve"), ("u", "c", 3, 0, "bob")]
-        nameless = taught("v", "d", 0, author="bob")._replace(lessons=(Lesson("works", "", rule_key("d"), 0, 0),))
+        nameless = taught("v", "d", 0, author="bob")._replace(lessons=(Increment("works", "", rule_key("d"), 0, 0),))
         metadata = Metadata(project_id="p", validation=Validation(status="verified"))
         decision = row_of(Decision(action="rollback", target="eve", metadata=metadata))
         with store.write("p") as writer:
@@ -425,8 +425,8 @@ class TestKnowledge:
 
     def test_the_newest_of_each_tally(self, store: Store) -> None:
         rows = [taught("t", "x", 1, seconds, author=author) for seconds, author in ((1, "ann"), (5, "ann"), (3, "bob"))]
-        rows = [row._replace(lessons=(Lesson("works", "t", item, 1, 0),)) for row, item in zip(rows, "aab", strict=True)]
-        other = taught("t", "x", 1, 9)._replace(lessons=(Lesson("works", "t", "a%", 1, 0),))
+        rows = [row._replace(lessons=(Increment("works", "t", item, 1, 0),)) for row, item in zip(rows, "aab", strict=True)]
+        other = taught("t", "x", 1, 9)._replace(lessons=(Increment("works", "t", "a%", 1, 0),))
         with store.write("p") as writer:
             writer.append([*rows, other])
         newest = [(row.at_us, row.id) for row in (other, rows[1], rows[2])]

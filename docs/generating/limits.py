@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,18 +28,20 @@ def page() -> str:
 
 
 def _by_section() -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """The sections of limits.py in their order, each with its bounds, their values in words, and their reasons."""
-    text = Path(limits.__file__).read_text(encoding="utf-8")
-    titles = {n: found[1] for n, line in enumerate(text.splitlines(), 1) if (found := re.match(r"# --- (.+?) -+$", line))}
-    sections: dict[str, list[tuple[str, str, str]]] = {title: [] for title in titles.values()}
-    body = ast.parse(text).body
-    for bound, reason in pairwise(body):
-        if isinstance(bound, ast.AnnAssign) and isinstance(bound.target, ast.Name) and isinstance(reason, ast.Expr):
-            title = [name for line, name in titles.items() if line < bound.lineno][-1]
-            name = bound.target.id
-            told = " ".join(str(ast.literal_eval(reason.value)).split())
-            sections[title].append((name, _amount(name, getattr(limits, name)), told))
-    return [(title, bounds) for title, bounds in sections.items() if bounds]
+    """The sections of limits.py in their order, each with its bounds, their values in words, and the comments above them."""
+    sections: list[tuple[str, list[tuple[str, str, str]]]] = []
+    comment: list[str] = []
+    for line in Path(limits.__file__).read_text(encoding="utf-8").splitlines():
+        if title := re.match(r"# --- (.+?) -+$", line):
+            sections.append((title[1], []))
+        elif line.startswith("# "):
+            comment.append(line[2:])
+        else:
+            if comment and (bound := re.match(r"(\w+): Final = ", line)):
+                name = bound[1]
+                sections[-1][1].append((name, _amount(name, getattr(limits, name)), " ".join(comment)))
+            comment = []
+    return [(title, bounds) for title, bounds in sections if bounds]
 
 
 def _amount(name: str, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Every bound of the program, with its unit in the name and its reason beside it."""
+"""Every bound of the program, with its unit in the name and its reason in the comment above it."""
 
 from __future__ import annotations
 
@@ -11,140 +11,160 @@ DAY_US: Final = 86_400_000_000
 
 # --- one record -------------------------------------------------------------------------------------------------
 
+# One text field. A long build log fits; a core dump pasted by accident does not.
 TEXT_CHARS_MAX: Final = 200_000
-"""One text field. A long build log fits; a core dump pasted by accident does not."""
 
+# Short fields that are looked up by: task ids, authors, models, tags. Wider keys make every index
+# page hold less.
 NAME_CHARS_MAX: Final = 200
-"""Short fields that are looked up by: task ids, authors, models, tags. Wider keys make every index page hold less."""
 
+# The name of an extra key: a keyword argument, not a sentence.
 KEY_CHARS_MAX: Final = 64
-"""The name of an extra key: a keyword argument, not a sentence."""
 
+# Extra keys on one record. Beyond this a caller means to store a document, which is what `content`
+# is for.
 EXTRA_KEYS_MAX: Final = 64
-"""Extra keys on one record. Beyond this a caller means to store a document, which is what `content` is for."""
 
+# Tags, related files, mistakes, commands … on one record, each list by itself.
 ITEMS_MAX: Final = 1_000
-"""Tags, related files, mistakes, commands … on one record, each list by itself."""
 
+# Steps of one trajectory. The longest agent runs on public benchmarks stay below a thousand.
 STEPS_MAX: Final = 10_000
-"""Steps of one trajectory. The longest agent runs on public benchmarks stay below a thousand."""
 
+# Nesting of free-form values (system_info, extra keys). Keeps every recursive walk far from
+# Python's own limit.
 JSON_DEPTH_MAX: Final = 16
-"""Nesting of free-form values (system_info, extra keys). Keeps every recursive walk far from Python's own limit."""
 
+# Values in one free-form object: a wide and deep one would otherwise take minutes to look through.
 JSON_VALUES_MAX: Final = 100_000
-"""Values in one free-form object: a wide and deep one would otherwise take minutes to look through."""
 
+# Whole numbers in free-form values: what SQLite, PostgreSQL and JSON readers of other languages can
+# hold.
 JSON_INT_ABS_MAX: Final = 2**63 - 1
-"""Whole numbers in free-form values: what SQLite, PostgreSQL and JSON readers of other languages can hold."""
 
+# One record as JSON. A thousand such records still fit in memory while they are being written.
 RECORD_BYTES_MAX: Final = 4 * MIB
-"""One record as JSON. A thousand such records still fit in memory while they are being written."""
 
+# JSON objects that `hardwon record` takes at once: they are one transaction, for which other
+# writers wait some seconds.
 RECORDED_AT_ONCE_MAX: Final = 10_000
-"""JSON objects that `hardwon record` takes at once: they are one transaction, for which other writers wait some seconds."""
 
+# The JSON of all of them. It is held in memory, a few times over.
 RECORDED_JSON_BYTES_MAX: Final = 64 * MIB
-"""The JSON of all of them. It is held in memory, a few times over."""
 
+# The summary becomes part of a file name; with time, id and suffix it stays under every file
+# system's 255 bytes.
 SUMMARY_CHARS_MAX: Final = 50
-"""The summary becomes part of a file name; with time, id and suffix it stays under every file system's 255 bytes."""
 
+# How much of a given summary is looked at: Unicode's normal form of a long run of accents takes
+# time with its square.
 SUMMARY_READ_CHARS_MAX: Final = 1_000
-"""How much of a given summary is looked at: Unicode's normal form of a long run of accents takes time with its square."""
 
+# How much of the content a generated summary is made of, as the BTB tree always did.
 SUMMARY_FROM_CONTENT_CHARS: Final = 30
-"""How much of the content a generated summary is made of, as the BTB tree always did."""
 
+# Evidence and lesson of a mistake card are cut here, as training memory always did: they are pasted
+# into prompts.
 CARD_TEXT_CHARS_MAX: Final = 300
-"""Evidence and lesson of a mistake card are cut here, as training memory always did: they are pasted into prompts."""
 
+# A related file larger than this is not hashed: it would hold up the write for longer than a
+# second.
 FILE_HASH_BYTES_MAX: Final = 256 * MIB
-"""A related file larger than this is not hashed: it would hold up the write for longer than a second."""
 
+# Records under one name that a new one replaces at once. There is one as a rule, and one more for
+# each memory that was merged in.
 ENTRIES_REPLACED_MAX: Final = 100
-"""Records under one name that a new one replaces at once. There is one as a rule, and one more for each memory that was merged
-in."""
 
 # --- text search ------------------------------------------------------------------------------------------------
 
+# How much of a record's text is searchable. What a record is about shows in its first pages, and an
+# index entry per word of a log would make the index larger than the records.
 INDEXED_CHARS_MAX: Final = 20_000
-"""How much of a record's text is searchable. What a record is about shows in its first pages, and an index entry
-per word of a log would make the index larger than the records."""
 
+# One search term. Longer runs are hashes and base64, which nobody types; they are cut, so their
+# start is found.
 TERM_CHARS_MAX: Final = 64
-"""One search term. Longer runs are hashes and base64, which nobody types; they are cut, so their start is found."""
 
+# Distinct words of a query that are looked up; the cost of a search grows with each of them.
 QUERY_TERMS_MAX: Final = 64
-"""Distinct words of a query that are looked up; the cost of a search grows with each of them."""
 
+# From so many records on, terms that very many of them have are left out of a search: in a small
+# memory they cost nothing.
 PRUNED_FROM_RECORDS: Final = 1_000
-"""From so many records on, terms that very many of them have are left out of a search: in a small memory they cost nothing."""
 
+# From so many records on, a search takes the best by their words before it asks whether they pass
+# the filters: in a smaller memory looking at all that match takes no longer.
 FIRST_BY_WORDS_FROM_RECORDS: Final = 200_000
-"""From so many records on, a search takes the best by their words before it asks whether they pass the filters: in a smaller
-memory looking at all that match takes no longer."""
 
+# Records with one tag up to which they are looked up and sorted; of more, the newest are found
+# sooner by going through all records in the order of time.
 TAGGED_SORTED_MAX: Final = 1_000
-"""Records with one tag up to which they are looked up and sorted; of more, the newest are found sooner by going through all
-records in the order of time."""
 
+# Terms whose frequency is remembered between searches.
 TERMS_REMEMBERED_MAX: Final = 50_000
-"""Terms whose frequency is remembered between searches."""
 
+# A term that more than this share of all records have is frequent.
 FREQUENT_SHARE: Final = 0.1
-"""A term that more than this share of all records have is frequent."""
 
+# Hits of one recall. An agent reads a handful; a program that wants everything uses `browse`.
 RECALL_K_MAX: Final = 1_000
-"""Hits of one recall. An agent reads a handful; a program that wants everything uses `browse`."""
 
 # --- the store --------------------------------------------------------------------------------------------------
 
+# Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their
+# pages as it has lessons.
 PAGE_CACHE_BYTES: Final = 16 * MIB
-"""Pages that a connection keeps in memory. A day's tallies fit: each write touches as many of their pages as it has lessons."""
 
+# How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit
+# many times.
 BUSY_TIMEOUT_MS: Final = 60_000
-"""How long a write waits for the writers before it. 32 processes that each wait for a disk sync fit many times."""
 
+# How often a write is done again of which a lost connection kept nothing. A server that starts anew
+# cuts a writer off once or twice; one that does so more often is not well, and whoever waits is
+# told.
 INTERRUPTED_WRITES_AGAIN_MAX: Final = 5
-"""How often a write is done again of which a lost connection kept nothing. A server that starts anew cuts a writer off once or
-twice; one that does so more often is not well, and whoever waits is told."""
 
+# Open connections per memory and process. Threads beyond this wait for one another; SQLite has one
+# writer anyway.
 CONNECTIONS_MAX: Final = 8
-"""Open connections per memory and process. Threads beyond this wait for one another; SQLite has one writer anyway."""
 
+# Connections that keep their pages while nobody uses them. What many threads at once read would
+# otherwise stay in memory for each of them, in every project that a server has open.
 CONNECTIONS_WARM_MAX: Final = 2
-"""Connections that keep their pages while nobody uses them. What many threads at once read would otherwise stay in memory for
-each of them, in every project that a server has open."""
 
+# Rows that `browse` fetches at a time, so that no read transaction stays open while the caller
+# thinks.
 PAGE_ROWS: Final = 500
-"""Rows that `browse` fetches at a time, so that no read transaction stays open while the caller thinks."""
 
+# Rows that load, merge and doctor handle at a time: bounds memory, and lets other writers in
+# between.
 BATCH_ROWS: Final = 1_000
-"""Rows that load, merge and doctor handle at a time: bounds memory, and lets other writers in between."""
 
+# Rows that `add_many` prepares at a time inside its transaction. Fewer survive a garbage collection
+# than of a thousand, which would have Python look through everything else the caller holds.
 ADD_BATCH_ROWS: Final = 200
-"""Rows that `add_many` prepares at a time inside its transaction. Fewer survive a garbage collection than of a thousand,
-which would have Python look through everything else the caller holds."""
 
+# One SQLite memory. Backups and checks of a larger file take hours; that is when PostgreSQL is the
+# better home.
 MEMORY_BYTES_MAX: Final = 64 * GIB
-"""One SQLite memory. Backups and checks of a larger file take hours; that is when PostgreSQL is the better home."""
 
+# From this share of MEMORY_BYTES_MAX on, opening or writing warns.
 MEMORY_WARN_SHARE: Final = 0.8
-"""From this share of MEMORY_BYTES_MAX on, opening or writing warns."""
 
+# A file up to this size is checked whole whenever it is opened: a few milliseconds. Larger ones are
+# checked where they are read, and whole by `doctor`.
 OPEN_CHECK_BYTES_MAX: Final = 1 * MIB
-"""A file up to this size is checked whole whenever it is opened: a few milliseconds. Larger ones are checked where they
-are read, and whole by `doctor`."""
 
+# How long whoever forgets something waits for readers of the old log; one that takes longer is
+# reported as pending.
 ERASURE_WAIT_MS: Final = 250
-"""How long whoever forgets something waits for readers of the old log; one that takes longer is reported as pending."""
 
+# The log's file is cut back to this after a large transaction; an everyday one leaves some
+# megabytes.
 LOG_KEPT_BYTES: Final = 64 * MIB
-"""The log's file is cut back to this after a large transaction; an everyday one leaves some megabytes."""
 
+# How long a fork waits for other threads of the process to finish their statements.
 FORK_WAIT_S: Final = 10.0
-"""How long a fork waits for other threads of the process to finish their statements."""
 
 EXIT_WAIT_S: Final = 0.25
 """How long a process that ends waits for its daemon threads to finish their statements, so that no log stays beside a memory. A
@@ -155,1100 +175,1247 @@ EXIT_PAUSE_S: Final = 2.0
 
 # --- a PostgreSQL server ------------------------------------------------------------------------------------------
 
+# Open connections per memory and process. A server allows a hundred in all unless told otherwise,
+# and some processes share them; threads beyond this wait for one another.
 POSTGRES_CONNECTIONS_MAX: Final = 16
-"""Open connections per memory and process. A server allows a hundred in all unless told otherwise, and some processes share
-them; threads beyond this wait for one another."""
 
+# How long one host may take to answer, unless the URL says otherwise. A server that is up answers
+# within a fraction.
 POSTGRES_CONNECT_S: Final = 10
-"""How long one host may take to answer, unless the URL says otherwise. A server that is up answers within a fraction."""
 
+# For how long a server that is away is tried again: a restart takes a few seconds, a switch to
+# another server up to half a minute. Afterwards whoever called decides.
 POSTGRES_RETRY_S: Final = 30.0
-"""For how long a server that is away is tried again: a restart takes a few seconds, a switch to another server up to half a
-minute. Afterwards whoever called decides."""
 
+# The same for one that this memory has never reached: more often than not its address is wrong.
 POSTGRES_FIRST_S: Final = 5.0
-"""The same for one that this memory has never reached: more often than not its address is wrong."""
 
+# The first pause between two tries; each is twice as long as the one before.
 POSTGRES_PAUSE_S: Final = 0.05
-"""The first pause between two tries; each is twice as long as the one before."""
 
+# The longest pause between two tries, so that a server that is back is found soon.
 POSTGRES_PAUSE_S_MAX: Final = 2.0
-"""The longest pause between two tries, so that a server that is back is found soon."""
 
+# How long what was sent may stay unconfirmed by the other machine before the connection counts as
+# lost, and how long a connection without traffic stays unquestioned. Unless the URL says otherwise.
 POSTGRES_SILENCE_S: Final = 30
-"""How long what was sent may stay unconfirmed by the other machine before the connection counts as lost, and how long a
-connection without traffic stays unquestioned. Unless the URL says otherwise."""
 
+# The longest that one statement may run. Everyday ones take milliseconds; rebuilding a large memory
+# is one statement at times, and takes minutes.
 POSTGRES_STATEMENT_S: Final = 30 * 60
-"""The longest that one statement may run. Everyday ones take milliseconds; rebuilding a large memory is one statement at times,
-and takes minutes."""
 
+# How long a transaction may stay open while its process does something else. A process that hangs,
+# or whose machine is gone, must not keep others waiting for its locks for ever.
 POSTGRES_IDLE_S: Final = 5 * 60
-"""How long a transaction may stay open while its process does something else. A process that hangs, or whose machine is gone,
-must not keep others waiting for its locks for ever."""
 
+# How long a statement that nobody waits for any more is given to end, before its connection is
+# closed.
 POSTGRES_CANCEL_S: Final = 2.0
-"""How long a statement that nobody waits for any more is given to end, before its connection is closed."""
 
+# Rows of one write from which on it asks whether a table has doubled, so that the planner looks at
+# it again. A smaller write does not take the time: the server itself looks every minute.
 POSTGRES_GROWTH_ROWS: Final = 100
-"""Rows of one write from which on it asks whether a table has doubled, so that the planner looks at it again. A smaller write
-does not take the time: the server itself looks every minute."""
 
+# PostgreSQL cuts longer names of users short, and would then take one for another.
 POSTGRES_NAME_BYTES_MAX: Final = 63
-"""PostgreSQL cuts longer names of users short, and would then take one for another."""
 
+# The name of a project in PostgreSQL, in UTF-8. It leads every key, and with three other names of
+# NAME_CHARS_MAX it has to fit into an entry of an index, which holds 2704 bytes.
 PROJECT_BYTES_MAX: Final = 200
-"""The name of a project in PostgreSQL, in UTF-8. It leads every key, and with three other names of NAME_CHARS_MAX it has to fit
-into an entry of an index, which holds 2704 bytes."""
 
+# Rows that are fetched at a time where all of a large memory is read.
 POSTGRES_STREAM_ROWS: Final = 500
-"""Rows that are fetched at a time where all of a large memory is read."""
 
 # --- the tree of files --------------------------------------------------------------------------------------------
 
+# Folders below one another in a tree of files. The standard tree has three; a mistake must not lead
+# us on forever.
 TREE_DEPTH_MAX: Final = 16
-"""Folders below one another in a tree of files. The standard tree has three; a mistake must not lead us on forever."""
 
+# Files that one process has written and not yet synced. One sync for all of them costs as much as
+# ten of one each; after a power cut so many are compared with the database, in a fifth of a second.
 TREE_UNSYNCED_MAX: Final = 2_000
-"""Files that one process has written and not yet synced. One sync for all of them costs as much as ten of one each; after a
-power cut so many are compared with the database, in a fifth of a second."""
 
+# Files that are noted as synced in one transaction.
 TREE_SETTLED_AT_ONCE: Final = 10_000
-"""Files that are noted as synced in one transaction."""
 
+# Files that are taken in from the tree in one transaction.
 TREE_BATCH_FILES: Final = 500
-"""Files that are taken in from the tree in one transaction."""
 
+# A folder or file that changed less than two seconds ago may change again without its time telling:
+# some file systems keep whole seconds.
 TREE_RACY_NS: Final = 2_000_000_000
-"""A folder or file that changed less than two seconds ago may change again without its time telling: some file systems keep
-whole seconds."""
 
+# The newest experiences in a reflection, as many as the BTB tree always showed.
 RECENT_SHOWN: Final = 5
-"""The newest experiences in a reflection, as many as the BTB tree always showed."""
 
+# Memories that an engine has told and remembers the words of, about 25 MB: the next recall of them
+# takes half the time.
 TREE_REMEMBERED_MAX: Final = 20_000
-"""Memories that an engine has told and remembers the words of, about 25 MB: the next recall of them takes half the time."""
 
+# Files that a report on the tree names, of each sort. It counts all of them.
 TREE_REPORTED_MAX: Final = 1_000
-"""Files that a report on the tree names, of each sort. It counts all of them."""
 
 # --- learning ---------------------------------------------------------------------------------------------------
 
+# A rule, a mistake, an action as knowledge shows it. Longer ones are told apart, and shown, by
+# their beginning.
 LESSON_CHARS_MAX: Final = 300
-"""A rule, a mistake, an action as knowledge shows it. Longer ones are told apart, and shown, by their beginning."""
 
+# What one record may teach of each sort (successes, mistakes, cards, pairs). Callers send three to
+# five; a record with a thousand must not cost a thousand writes.
 LESSONS_PER_RECORD_MAX: Final = 200
-"""What one record may teach of each sort (successes, mistakes, cards, pairs). Callers send three to five; a record with a
-thousand must not cost a thousand writes."""
 
+# The last steps of a trajectory are looked through for errors and what helped. Each takes tens of
+# microseconds.
 STEPS_LEARNED_MAX: Final = 500
-"""The last steps of a trajectory are looked through for errors and what helped. Each takes tens of microseconds."""
 
+# How much of an action, or of what it showed, its words and shape are taken from.
 ACTION_CHARS_MAX: Final = 4_000
-"""How much of an action, or of what it showed, its words and shape are taken from."""
 
+# Distinct words by which one action is judged. A long script has more; its beginning says what it
+# is about.
 ACTION_WORDS_MAX: Final = 200
-"""Distinct words by which one action is judged. A long script has more; its beginning says what it is about."""
 
+# What one trajectory teaches about the words, shapes and situations of its actions. A run of ten
+# steps has about 60.
 ACTION_LESSONS_MAX: Final = 300
-"""What one trajectory teaches about the words, shapes and situations of its actions. A run of ten steps has about 60."""
 
+# After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough
+# that last year's release of a tool does not outvote this month's.
 HALF_LIFE_DAYS: Final = 90
-"""After so many days an attempt counts half. Long enough for a team's weekly rhythm, short enough that last year's release
-of a tool does not outvote this month's."""
 
+# Distinct episodes that must speak for a rule before it is active: one may be luck.
 RULE_EPISODES_MIN: Final = 2
-"""Distinct episodes that must speak for a rule before it is active: one may be luck."""
 
+# Distinct sources that must speak for a rule before it holds for the whole project: one may be
+# mistaken, or hostile.
 RULE_SOURCES_MIN: Final = 2
-"""Distinct sources that must speak for a rule before it holds for the whole project: one may be mistaken, or hostile."""
 
+# Distinct tasks in which a rule must have proved itself before it holds for all of them.
 RULE_TASKS_MIN: Final = 2
-"""Distinct tasks in which a rule must have proved itself before it holds for all of them."""
 
+# Episodes of a task before its own quarters say what is good and what is bad there; before, the
+# fixed thresholds do.
 RELATIVE_EPISODES_MIN: Final = 8
-"""Episodes of a task before its own quarters say what is good and what is bad there; before, the fixed thresholds do."""
 
+# A rule that no episode has shown for so long is retired when the memory is consolidated.
 RULE_UNUSED_DAYS: Final = 180
-"""A rule that no episode has shown for so long is retired when the memory is consolidated."""
 
+# Rules, cards or strategies of one task, issue type or model that are weighed: the ones seen most
+# often.
 ITEMS_CONSIDERED_MAX: Final = 500
-"""Rules, cards or strategies of one task, issue type or model that are weighed: the ones seen most often."""
 
+# Rules, cards, patterns, strategies … in one answer. A prompt holds ten, a person reads fifty.
 SHOWN_MAX: Final = 1_000
-"""Rules, cards, patterns, strategies … in one answer. A prompt holds ten, a person reads fifty."""
 
+# Records that are shown before they are forgotten: enough to see whether they are the ones that
+# were meant.
 RECORDS_PREVIEWED: Final = 20
-"""Records that are shown before they are forgotten: enough to see whether they are the ones that were meant."""
 
+# Ids of evidence that a rule, card, pattern or strategy names: enough to look it up, too few to
+# bury it.
 EVIDENCE_SHOWN_MAX: Final = 5
-"""Ids of evidence that a rule, card, pattern or strategy names: enough to look it up, too few to bury it."""
 
+# The newest scores of a task that its history lists, and its trend is computed from.
 SCORES_SHOWN_MAX: Final = 100
-"""The newest scores of a task that its history lists, and its trend is computed from."""
 
+# Rules, fixes, and sentences of each sort that a context begins with. As many as training memory
+# showed.
 RULES_IN_CONTEXT_MAX: Final = 5
-"""Rules, fixes, and sentences of each sort that a context begins with. As many as training memory showed."""
 
+# Of the places of a list of what helps, for a source that nobody vouches for, where others have
+# something relevant to say: a planted record must not fill it.
 SOURCE_SHARE_MAX: Final = 0.2
-"""Of the places of a list of what helps, for a source that nobody vouches for, where others have something relevant to say: a
-planted record must not fill it."""
 
+# Things that worked instead, in one advice. An agent tries the first.
 INSTEAD_MAX: Final = 3
-"""Things that worked instead, in one advice. An agent tries the first."""
 
+# How much of an author's name a context shows behind each line.
 AUTHOR_CHARS_SHOWN: Final = 24
-"""How much of an author's name a context shows behind each line."""
 
+# Episodes between two consolidations, as training memory always did.
 CONSOLIDATE_EVERY_EPISODES: Final = 20
-"""Episodes between two consolidations, as training memory always did."""
 
+# The newest records that a consolidation looks at for tasks, near-duplicates and contradictions:
+# bounds its time.
 CONSOLIDATED_RECORDS_MAX: Final = 500
-"""The newest records that a consolidation looks at for tasks, near-duplicates and contradictions: bounds its time."""
 
+# Rules of one task that are compared with one another for near-duplicates; the time grows with the
+# square.
 RULES_COMPARED_MAX: Final = 200
-"""Rules of one task that are compared with one another for near-duplicates; the time grows with the square."""
 
+# Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones
+# seen most often.
 TASKS_CONSIDERED_MAX: Final = 50
-"""Tasks (or errors) that one consolidation, or a question about all of them, goes through: the ones seen most often."""
 
+# How often an adopted card can have been seen: more than any agent was trained for is no count.
 ADOPTED_SEEN_MAX: Final = 1_000_000
-"""How often an adopted card can have been seen: more than any agent was trained for is no count."""
 
+# Rules of the whole project that are looked into, those of the most tasks; as many as training
+# memory kept.
 PROJECT_RULES_MAX: Final = 20
-"""Rules of the whole project that are looked into, those of the most tasks; as many as training memory kept."""
 
+# Tasks whose episodes are added up for one rule of the project. More change neither its state nor
+# its place.
 TASKS_OF_RULE_MAX: Final = 20
-"""Tasks whose episodes are added up for one rule of the project. More change neither its state nor its place."""
 
+# Tasks that a consolidation goes through which runs by itself after an episode, the newest first:
+# whoever recorded the episode waits for it.
 TASKS_AT_ONCE_MAX: Final = 5
-"""Tasks that a consolidation goes through which runs by itself after an episode, the newest first: whoever recorded the
-episode waits for it."""
 
+# Earlier fixes that are looked at for each sort of similarity, the newest; successes among them
+# come first.
 SIMILAR_CONSIDERED_MAX: Final = 200
-"""Earlier fixes that are looked at for each sort of similarity, the newest; successes among them come first."""
 
+# Rows that are looked through for what came in last to one project, where others write into the
+# same file.
 ARRIVALS_LOOKED_THROUGH_MAX: Final = 100_000
-"""Rows that are looked through for what came in last to one project, where others write into the same file."""
 
+# Contradictions that one consolidation links, the newest first. A person has to look at each.
 CONTRADICTIONS_MAX: Final = 50
-"""Contradictions that one consolidation links, the newest first. A person has to look at each."""
 
+# Issue types whose hours and weekdays are tested. Each more makes every finding less certain.
 ISSUE_TYPES_TESTED_MAX: Final = 50
-"""Issue types whose hours and weekdays are tested. Each more makes every finding less certain."""
 
+# Common issues, and effective fixes, that a model's page lists.
 ISSUES_OF_MODEL_MAX: Final = 10
-"""Common issues, and effective fixes, that a model's page lists."""
 
+# Decisions of a task or the project that are in effect at once and are read for an answer.
 DECISIONS_MAX: Final = 10_000
-"""Decisions of a task or the project that are in effect at once and are read for an answer."""
 
+# How much of a text's beginning is looked at: a compiler's first error is the one that matters.
 FAILURE_HEAD_CHARS: Final = 4_000
-"""How much of a text's beginning is looked at: a compiler's first error is the one that matters."""
 
+# How much of its end: a traceback ends with its exception, and a test run with its summary.
 FAILURE_TAIL_CHARS: Final = 8_000
-"""How much of its end: a traceback ends with its exception, and a test run with its summary."""
 
+# The normalised core. Two failures that agree for this long do not differ in anything one could act
+# on.
 FAILURE_CORE_CHARS_MAX: Final = 300
-"""The normalised core. Two failures that agree for this long do not differ in anything one could act on."""
 
+# How much of the chosen line is normalised: enough to fill the core after long values became
+# placeholders.
 FAILURE_LINE_CHARS_MAX: Final = 1_000
-"""How much of the chosen line is normalised: enough to fill the core after long values became placeholders."""
 
 # --- an LLM endpoint --------------------------------------------------------------------------------------------
 
+# One question and its whole answer: name lookup, connection, reply. Hosted models need a few
+# seconds for a short reply; who waits longer has given up.
 LLM_TIMEOUT_S: Final = 30.0
-"""One question and its whole answer: name lookup, connection, reply. Hosted models need a few seconds for a short reply;
-who waits longer has given up."""
 
+# The longest wait a caller may ask for. A large model on a slow machine of one's own takes minutes,
+# not hours.
 LLM_TIMEOUT_S_MAX: Final = 3_600.0
-"""The longest wait a caller may ask for. A large model on a slow machine of one's own takes minutes, not hours."""
 
+# One reply on the wire, headers included. A few rules are a few kilobytes; an endpoint must not
+# fill our memory.
 LLM_REPLY_BYTES_MAX: Final = 1 * MIB
-"""One reply on the wire, headers included. A few rules are a few kilobytes; an endpoint must not fill our memory."""
 
+# What the model may write. LLM_RULES_MAX rules of full length fit, a chat about them does not.
 LLM_REPLY_TOKENS_MAX: Final = 500
-"""What the model may write. LLM_RULES_MAX rules of full length fit, a chat about them does not."""
 
+# How much of an endpoint's own error text is shown: enough for its first sentence.
 LLM_SAID_CHARS_MAX: Final = 200
-"""How much of an endpoint's own error text is shown: enough for its first sentence."""
 
+# Both messages of one question together, about 4,000 tokens: with the reply it fits the smallest
+# windows in use.
 LLM_PROMPT_CHARS_MAX: Final = 12_000
-"""Both messages of one question together, about 4,000 tokens: with the reply it fits the smallest windows in use."""
 
+# Episodes that one question shows. With more of them each would be cut to a few words.
 LLM_EPISODES_MAX: Final = 30
-"""Episodes that one question shows. With more of them each would be cut to a few words."""
 
+# One text of an episode inside a question. What went wrong is said in its first sentences.
 LLM_TEXT_CHARS_MAX: Final = 200
-"""One text of an episode inside a question. What went wrong is said in its first sentences."""
 
+# Mistakes, and likewise successes, of one episode inside a question. One long list must not crowd
+# out other episodes.
 LLM_ITEMS_MAX: Final = 5
-"""Mistakes, and likewise successes, of one episode inside a question. One long list must not crowd out other episodes."""
 
+# Rules that one reply may hold. More than a handful is an enumeration of the log, not what follows
+# from it.
 LLM_RULES_MAX: Final = 5
-"""Rules that one reply may hold. More than a handful is an enumeration of the log, not what follows from it."""
 
+# One rule. Anything shorter says neither what to do nor when.
 LLM_RULE_CHARS_MIN: Final = 10
-"""One rule. Anything shorter says neither what to do nor when."""
 
+# One rule: a long sentence. Rules are pasted into prompts again and again.
 LLM_RULE_CHARS_MAX: Final = 300
-"""One rule: a long sentence. Rules are pasted into prompts again and again."""
 
 # --- a context --------------------------------------------------------------------------------------------------
 
+# The budget of a context where the caller names none: a screen of text, a hundredth of a prompt.
 CONTEXT_TOKENS: Final = 400
-"""The budget of a context where the caller names none: a screen of text, a hundredth of a prompt."""
 
+# The largest budget. Whoever has more room wants the records themselves.
 CONTEXT_TOKENS_MAX: Final = 100_000
-"""The largest budget. Whoever has more room wants the records themselves."""
 
+# Random bytes of a fence's mark.
 MARK_BYTES: Final = 8
-"""Random bytes of a fence's mark."""
 
+# What still counts as a word: longer runs without a space are base64, paths or Chinese. They are
+# cut inside, and their token counts are not remembered.
 WORD_CHARS_MAX: Final = 64
-"""What still counts as a word: longer runs without a space are base64, paths or Chinese. They are cut inside, and their
-token counts are not remembered."""
 
+# One line of a context. What a record has to say in a prompt fits a few sentences; a log does not
+# belong there.
 CONTEXT_LINE_CHARS_MAX: Final = 2_000
-"""One line of a context. What a record has to say in a prompt fits a few sentences; a log does not belong there."""
 
+# Hex characters of a fence's mark: 64 bits, so that no record can have guessed it.
 MARK_CHARS_MIN: Final = 16
-"""Hex characters of a fence's mark: 64 bits, so that no record can have guessed it."""
 
+# Hex characters of a fence's mark: a digest fits, and the mark is paid for twice in every context.
 MARK_CHARS_MAX: Final = 64
-"""Hex characters of a fence's mark: a digest fits, and the mark is paid for twice in every context."""
 
+# Combining marks in a row on one letter. Vietnamese needs two, pointed Hebrew three; hundreds hide
+# the text around them.
 ACCENTS_MAX: Final = 4
-"""Combining marks in a row on one letter. Vietnamese needs two, pointed Hebrew three; hundreds hide the text around them."""
 
+# Actions of a similar case that a context is made from, the last ones: a run may have thousands,
+# and whoever asks waits.
 CASE_ACTS_MAX: Final = 100
-"""Actions of a similar case that a context is made from, the last ones: a run may have thousands, and whoever asks waits."""
 
+# A similar task, as far as it is told: enough to know it again, and its action needs the room.
 EXAMPLE_TASK_CHARS_MAX: Final = 80
-"""A similar task, as far as it is told: enough to know it again, and its action needs the room."""
 
+# The action that helped with a similar task: a function of a hundred lines. The budget is mostly
+# smaller.
 EXAMPLE_CHARS_MAX: Final = 4_000
-"""The action that helped with a similar task: a function of a hundred lines. The budget is mostly smaller."""
 
+# An action that is looked at as a short one: a longer one has more tokens than a short one may
+# have, and to count them takes time.
 DIGEST_CHARS_MAX: Final = 400
-"""An action that is looked at as a short one: a longer one has more tokens than a short one may have, and to count them takes
-time."""
 
+# Short actions that a context chooses from: all of them are weighed anew for every line.
 DIGESTS_CONSIDERED_MAX: Final = 200
-"""Short actions that a context chooses from: all of them are weighed anew for every line."""
 
 # --- embeddings -------------------------------------------------------------------------------------------------
 
+# How much of a text becomes its vector. Most models read 512 tokens, which is about this much, and
+# pass over the rest; an average over more words is about nothing in particular.
 EMBED_TEXT_CHARS_MAX: Final = 2_000
-"""How much of a text becomes its vector. Most models read 512 tokens, which is about this much, and pass over the rest; an
-average over more words is about nothing in particular."""
 
+# Texts that an embedder gets at once. Common embedding servers refuse more in one request.
 EMBED_BATCH_TEXTS: Final = 32
-"""Texts that an embedder gets at once. Common embedding servers refuse more in one request."""
 
+# Texts that a model in this process works on at once: it fills all of them up to the longest, so
+# that more are slower, and take a gigabyte where the texts are emoji.
 EMBED_MODEL_TEXTS: Final = 8
-"""Texts that a model in this process works on at once: it fills all of them up to the longest, so that more are slower, and
-take a gigabyte where the texts are emoji."""
 
+# Numbers of one vector. Large models have 4,096; a vector is kept with every record.
 EMBED_DIMENSION_MAX: Final = 8_192
-"""Numbers of one vector. Large models have 4,096; a vector is kept with every record."""
 
+# One number of a reply, with the line break and indentation that some endpoints put around it: by
+# this, as many texts are sent at once as have replies that stay below LLM_REPLY_BYTES_MAX.
 EMBED_NUMBER_BYTES: Final = 40
-"""One number of a reply, with the line break and indentation that some endpoints put around it: by this, as many texts are
-sent at once as have replies that stay below LLM_REPLY_BYTES_MAX."""
 
 # --- topology ---------------------------------------------------------------------------------------------------
 
+# Levels of folders that are told apart; what lies deeper counts in the last of them. A schema has
+# three or four, and a folder made by hand must not run into Python's own limit.
 TOPOLOGY_DEPTH_MAX: Final = 32
-"""Levels of folders that are told apart; what lies deeper counts in the last of them. A schema has three or four, and a
-folder made by hand must not run into Python's own limit."""
 
+# A folder with this share of what lies above it is a hotspot: at most four beside one another.
 HOTSPOT_SHARE: Final = 0.25
-"""A folder with this share of what lies above it is a hotspot: at most four beside one another."""
 
+# Hotspots in one answer: a screen.
 HOTSPOTS_SHOWN_MAX: Final = 20
-"""Hotspots in one answer: a screen."""
 
+# Failing areas, and likewise strong ones, that a reflection names, as the BTB tree always did.
 AREAS_SHOWN_MAX: Final = 5
-"""Failing areas, and likewise strong ones, that a reflection names, as the BTB tree always did."""
 
+# Successes and failures before a share of them is spoken of. Of fewer, each one moves it by more
+# than ten percent.
 ATTEMPTS_TO_JUDGE_MIN: Final = 10
-"""Successes and failures before a share of them is spoken of. Of fewer, each one moves it by more than ten percent."""
 
+# Failures (or successes) before one says where most of them lie.
 AREA_TO_JUDGE_MIN: Final = 5
-"""Failures (or successes) before one says where most of them lie."""
 
 # --- data sets --------------------------------------------------------------------------------------------------
 
+# Memories of one data set that is read. Twenty times the largest in use; all of them are held at
+# once.
 DATASET_MEMORIES_MAX: Final = 1_000_000
-"""Memories of one data set that is read. Twenty times the largest in use; all of them are held at once."""
 
+# A data set as JSON or JSON Lines: DATASET_MEMORIES_MAX memories of ordinary length.
 DATASET_BYTES_MAX: Final = 512 * MIB
-"""A data set as JSON or JSON Lines: DATASET_MEMORIES_MAX memories of ordinary length."""
 
+# A data set as Python source. Its syntax tree takes sixty times the room: a gigabyte, for some
+# 70,000 memories.
 DATASET_LITERAL_BYTES_MAX: Final = 16 * MIB
-"""A data set as Python source. Its syntax tree takes sixty times the room: a gigabyte, for some 70,000 memories."""
 
+# Memories that are made up at once. Beyond this the words run out, and contents would begin to
+# resemble one another.
 DATASET_GENERATED_MAX: Final = 100_000
-"""Memories that are made up at once. Beyond this the words run out, and contents would begin to resemble one another."""
 
+# The content of a memory in a data set, as the BTB tree's own schema had it. Fewer cannot say what
+# happened to what.
 DATASET_CONTENT_CHARS_MIN: Final = 10
-"""The content of a memory in a data set, as the BTB tree's own schema had it. Fewer cannot say what happened to what."""
 
+# The content of a memory in a data set, as the BTB tree's own schema had it: a few sentences, no
+# log.
 DATASET_CONTENT_CHARS_MAX: Final = 500
-"""The content of a memory in a data set, as the BTB tree's own schema had it: a few sentences, no log."""
 
+# Memories from which on a data set's shares are held against their targets: the smallest size that
+# targets were made for.
 DATASET_JUDGED_FROM: Final = 50
-"""Memories from which on a data set's shares are held against their targets: the smallest size that targets were made for."""
 
+# Problems that a report lists as text; it holds all of them. A screen.
 DATASET_PROBLEMS_SHOWN: Final = 20
-"""Problems that a report lists as text; it holds all of them. A screen."""
 
+# Memories of one generated working day: thirty in each of its three sessions, one every six
+# minutes.
 DATASET_DAY_MEMORIES: Final = 90
-"""Memories of one generated working day: thirty in each of its three sessions, one every six minutes."""
 
 # --- routing ----------------------------------------------------------------------------------------------------
 
+# A value that names a folder as it is. Longer ones are cut and told apart by a hash: a path has to
+# stay readable.
 SEGMENT_CHARS_MAX: Final = 60
-"""A value that names a folder as it is. Longer ones are cut and told apart by a hash: a path has to stay readable."""
 
+# A key that names a folder as it is: with `=` and the longest value the name stays within
+# SEGMENT_BYTES_MAX.
 SEGMENT_KEY_CHARS_MAX: Final = 38
-"""A key that names a folder as it is: with `=` and the longest value the name stays within SEGMENT_BYTES_MAX."""
 
+# One folder's name: encrypting file systems leave 143 of the usual 255.
 SEGMENT_BYTES_MAX: Final = 99
-"""One folder's name: encrypting file systems leave 143 of the usual 255."""
 
+# How much of a value can be read in a name that ends in its hash.
 SEGMENT_SLUG_CHARS_MAX: Final = 27
-"""How much of a value can be read in a name that ends in its hash."""
 
+# The hash of such a value, in ten hex digits: of ten thousand folders, two share a name once in
+# twenty thousand trees.
 SEGMENT_HASH_BYTES: Final = 5
-"""The hash of such a value, in ten hex digits: of ten thousand folders, two share a name once in twenty thousand trees."""
 
+# How much of a value is looked at for the readable part of its name; normalising takes the square
+# of it.
 SEGMENT_READ_CHARS: Final = 200
-"""How much of a value is looked at for the readable part of its name; normalising takes the square of it."""
 
+# Folders below one another in a routing schema, templates included.
 SCHEMA_DEPTH_MAX: Final = 12
-"""Folders below one another in a routing schema, templates included."""
 
+# Branches of one routing schema, all levels together: more is data, for which a template has a
+# placeholder.
 SCHEMA_BRANCHES_MAX: Final = 10_000
-"""Branches of one routing schema, all levels together: more is data, for which a template has a placeholder."""
 
+# One branch, template or key of a routing schema.
 BRANCH_CHARS_MAX: Final = 200
-"""One branch, template or key of a routing schema."""
 
+# Branches that the message about an unroutable packet lists.
 BRANCHES_SHOWN_MAX: Final = 20
-"""Branches that the message about an unroutable packet lists."""
 
+# A number that a packet is routed by, as text: the largest float has 309 digits.
 ROUTED_NUMBER_CHARS_MAX: Final = 400
-"""A number that a packet is routed by, as text: the largest float has 309 digits."""
 
+# A value that a branch's regular expression is tried on; a longer one it does not take.
 REGEX_VALUE_CHARS_MAX: Final = 100
-"""A value that a branch's regular expression is tried on; a longer one it does not take."""
 
+# Ways to try a branch's regular expression on one value, counted generously: four open repeats. Two
+# seconds at worst.
 REGEX_WAYS_MAX: Final = REGEX_VALUE_CHARS_MAX**4
-"""Ways to try a branch's regular expression on one value, counted generously: four open repeats. Two seconds at worst."""
 
+# A glob pattern: a dozen folders of full length and a name.
 GLOB_CHARS_MAX: Final = 2_000
-"""A glob pattern: a dozen folders of full length and a name."""
 
 # --- episodes ---------------------------------------------------------------------------------------------------
 
+# Adopted stores that are read for one answer, the newest. A team has one for each agent that it
+# trained before.
 ADOPTED_READ_MAX: Final = 20
-"""Adopted stores that are read for one answer, the newest. A team has one for each agent that it trained before."""
 
+# Rules in a context that nothing has borne out yet, the newest: as many mistakes as training memory
+# showed. More where there are few others.
 NEW_RULES_IN_CONTEXT_MAX: Final = 3
-"""Rules in a context that nothing has borne out yet, the newest: as many mistakes as training memory showed. More where there
-are few others."""
 
+# Mistake cards in a context, as many as training memory showed.
 CARDS_IN_CONTEXT_MAX: Final = 3
-"""Mistake cards in a context, as many as training memory showed."""
 
+# Of a context's tokens, for what nothing has borne out yet, where similar cases have something to
+# say as well.
 UNPROVEN_SHARE_MAX: Final = 0.3
-"""Of a context's tokens, for what nothing has borne out yet, where similar cases have something to say as well."""
 
+# Mistake cards that `Memory.episode` keeps of one attempt, the newest. Each has up to 600
+# characters of text, and a record must hold all of them.
 CARDS_PER_EPISODE_MAX: Final = 500
-"""Mistake cards that `Memory.episode` keeps of one attempt, the newest. Each has up to 600 characters of text, and a record
-must hold all of them."""
 
+# Episodes that a comparison of runs reads, the newest: a second of work, and more would not change
+# its interval.
 COMPARED_EPISODES_MAX: Final = 20_000
-"""Episodes that a comparison of runs reads, the newest: a second of work, and more would not change its interval."""
 
+# Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot
+# has pixels.
 CURVE_SCORES_MAX: Final = 1_000
-"""Scores of a task, with the memory and without, in one answer, the newest: as many points as a plot has pixels."""
 
 # --- the command line ---------------------------------------------------------------------------------------------------
 
+# Attempts that `hardwon recent` lists where nobody says how many: what a person reads.
 FIXES_LISTED: Final = 50
-"""Attempts that `hardwon recent` lists where nobody says how many: what a person reads."""
 
+# Newest attempts that `hardwon model` shows beside what is known of the model.
 FIXES_OF_MODEL_LISTED: Final = 5
-"""Newest attempts that `hardwon model` shows beside what is known of the model."""
 
 # --- training memory ----------------------------------------------------------------------------------------------
 
+# Episodes in the log of a training memory's file, as many as training memory always kept.
 TRAINING_EPISODES_STORED: Final = 100
-"""Episodes in the log of a training memory's file, as many as training memory always kept."""
 
+# Episodes in the log of a training memory that is not saved in between: the log is cut when it is
+# saved, and whoever never saves must not fill the machine.
 TRAINING_EPISODES_UNSAVED_MAX: Final = 1_000
-"""Episodes in the log of a training memory that is not saved in between: the log is cut when it is saved, and whoever never
-saves must not fill the machine."""
 
+# Rules of one task in a training memory, the newest, as it always kept them.
 TRAINING_RULES_PER_TASK: Final = 10
-"""Rules of one task in a training memory, the newest, as it always kept them."""
 
+# Rules of a training memory that hold for all tasks, the newest, as it always kept them.
 TRAINING_GLOBAL_RULES: Final = 20
-"""Rules of a training memory that hold for all tasks, the newest, as it always kept them."""
 
+# Mistake cards of a training memory, those seen most often, as it always kept them.
 TRAINING_CARDS: Final = 30
-"""Mistake cards of a training memory, those seen most often, as it always kept them."""
 
+# Scores of one task that a training memory lists, the newest; of older ones it keeps count and sum.
+# A curve of a thousand points fills a screen.
 TRAINING_SCORES_MAX: Final = 1_000
-"""Scores of one task that a training memory lists, the newest; of older ones it keeps count and sum. A curve of a thousand
-points fills a screen."""
 
+# Mistakes, and likewise successes, of a training memory, the newest. A run of 800 episodes had 11;
+# a prompt shows three.
 TRAINING_LESSONS_MAX: Final = 1_000
-"""Mistakes, and likewise successes, of a training memory, the newest. A run of 800 episodes had 11; a prompt shows three."""
 
+# Tasks whose scores and rules a training memory keeps: those recorded last. With the scores it
+# bounds the file, and so the time of a save, even where every episode has a task of its own.
 TRAINING_TASKS_MAX: Final = 1_000
-"""Tasks whose scores and rules a training memory keeps: those recorded last. With the scores it bounds the file, and so the
-time of a save, even where every episode has a task of its own."""
 
+# One text of an episode in a training memory. A prompt shows its first hundred characters; a whole
+# log belongs elsewhere.
 TRAINING_TEXT_CHARS_MAX: Final = 10_000
-"""One text of an episode in a training memory. A prompt shows its first hundred characters; a whole log belongs elsewhere."""
 
+# Episodes that a training memory remembers one by one until they are saved, to add them to what
+# others saved meanwhile. Of more it remembers the older half as a sum.
 TRAINING_PENDING_MAX: Final = 10_000
-"""Episodes that a training memory remembers one by one until they are saved, to add them to what others saved meanwhile. Of
-more it remembers the older half as a sum."""
 
+# Files that one training memory is saved to in turn and adds to exactly. Who has more of them means
+# copies.
 TRAINING_PLACES_MAX: Final = 4
-"""Files that one training memory is saved to in turn and adds to exactly. Who has more of them means copies."""
 
+# Histories that a file remembers because a fork or pickle took unsaved episodes of theirs to
+# another process: those that saved last. As many workers as one machine runs.
 TRAINING_SHARED_MAX: Final = 100
-"""Histories that a file remembers because a fork or pickle took unsaved episodes of theirs to another process: those that
-saved last. As many workers as one machine runs."""
 
+# A training memory's file. A full one has a few megabytes, one that was never bounded has seen a
+# million episodes.
 TRAINING_FILE_BYTES_MAX: Final = 256 * MIB
-"""A training memory's file. A full one has a few megabytes, one that was never bounded has seen a million episodes."""
 
+# Longest pause between two looks at a training memory's lock. A save takes a few milliseconds.
 TRAINING_LOCK_WAIT_MAX_S: Final = 0.005
-"""Longest pause between two looks at a training memory's lock. A save takes a few milliseconds."""
 
 # --- fix history --------------------------------------------------------------------------------------------------
 
+# What stays of each text of a fix whose details were packed away: its first sentence or two, which
+# it is found by.
 COMPRESSED_TEXT_CHARS: Final = 200
-"""What stays of each text of a fix whose details were packed away: its first sentence or two, which it is found by."""
 
+# Fixes that one cleanup, or one compression, packs away. It is one transaction, a millisecond or
+# two for each (most of that takes their words out of the search index), and others must not wait
+# for it as long as BUSY_TIMEOUT_MS. Whoever has more runs it again.
 TIDIED_RECORDS_MAX: Final = 10_000
-"""Fixes that one cleanup, or one compression, packs away. It is one transaction, a millisecond or two for each (most of that
-takes their words out of the search index), and others must not wait for it as long as BUSY_TIMEOUT_MS. Whoever has more runs
-it again."""
 
+# So many times as long as failed fixes are successful ones kept, where nobody says how long.
 SUCCESSES_KEPT_TIMES: Final = 3
-"""So many times as long as failed fixes are successful ones kept, where nobody says how long."""
 
+# A strategy that was verified so often is worth keeping in words: once may have been luck.
 PROVEN_FROM_SUCCESSES: Final = 2
-"""A strategy that was verified so often is worth keeping in words: once may have been luck."""
 
+# Strategies, or issue types, in one list of the fix-history tables and of the knowledge base. A
+# fixer reads the first few.
 FIXES_LISTED_MAX: Final = 10
-"""Strategies, or issue types, in one list of the fix-history tables and of the knowledge base. A fixer reads the first few."""
 
+# Issue types, models and patterns in the knowledge base, those met most often. It is read whole.
 KNOWN_NAMES_MAX: Final = 100
-"""Issue types, models and patterns in the knowledge base, those met most often. It is read whole."""
 
+# Age from which on failed fixes leave the history, where nobody says how old: as fix history always
+# had it.
 CLEANUP_DAYS: Final = 30
-"""Age from which on failed fixes leave the history, where nobody says how old: as fix history always had it."""
 
+# Age from which on the details of fixes are packed away, where nobody says how old: a quarter of a
+# year.
 COMPRESS_DAYS: Final = 90
-"""Age from which on the details of fixes are packed away, where nobody says how old: a quarter of a year."""
 
+# An age in days that can be asked for: a century.
 DAYS_MAX: Final = 36_500
-"""An age in days that can be asked for: a century."""
 
 # --- governance ---------------------------------------------------------------------------------------------------
 
+# How often a verified record has to help before it is published by itself: once may be chance,
+# twice too.
 PUBLISH_AFTER_CREDITS: Final = 3
-"""How often a verified record has to help before it is published by itself: once may be chance, twice too."""
 
 # --- figures about fixes, and the context for a fixer ---------------------------------------------------------------
 
+# Days of a chart or trend of fixes where the caller names none: a month, as fix history always
+# showed.
 FIX_DAYS: Final = 30
-"""Days of a chart or trend of fixes where the caller names none: a month, as fix history always showed."""
 
+# Days that a chart or trend of fixes may span: ten years, a point for every day.
 FIX_DAYS_MAX: Final = 3_660
-"""Days that a chart or trend of fixes may span: ten years, a point for every day."""
 
+# Models and issue types together, those attempted most, whose fixes are set out against each other:
+# two hundred models with ten issue types each. Every one of them gets a probability of its own, in
+# a fraction of a millisecond.
 FIX_CELLS_MAX: Final = 2_000
-"""Models and issue types together, those attempted most, whose fixes are set out against each other: two hundred models with
-ten issue types each. Every one of them gets a probability of its own, in a fraction of a millisecond."""
 
+# Sums per model, issue type and fixer that such a table is put together from: ten fixers for each
+# of its cells.
 FIX_PAIRS_MAX: Final = 20_000
-"""Sums per model, issue type and fixer that such a table is put together from: ten fixers for each of its cells."""
 
+# Fixers that are compared, those with the most attempts. Each has an interval, which takes a few
+# milliseconds.
 FIXERS_SHOWN_MAX: Final = 50
-"""Fixers that are compared, those with the most attempts. Each has an interval, which takes a few milliseconds."""
 
+# Strategies of each sort in the context for a fixer: for this very issue, for its type on its
+# model, for its type anywhere, and those that are not to be repeated. A fixer tries one at a time,
+# and the likeliest comes first.
 FIXES_IN_CONTEXT_MAX: Final = 3
-"""Strategies of each sort in the context for a fixer: for this very issue, for its type on its model, for its type anywhere,
-and those that are not to be repeated. A fixer tries one at a time, and the likeliest comes first."""
 
+# Tries that never worked before a fixer is told not to repeat them: one may be bad luck. For the
+# very same issue one is enough.
 FAILED_TRIES_MIN: Final = 2
-"""Tries that never worked before a fixer is told not to repeat them: one may be bad luck. For the very same issue one is
-enough."""
 
+# Common issues of a model in the context for a fixer: its first line is one line.
 ISSUES_IN_CONTEXT_MAX: Final = 3
-"""Common issues of a model in the context for a fixer: its first line is one line."""
 
+# Notes about a model in that line; one about the issue's own type comes first. Each takes as much
+# room as the rest of it.
 NOTES_IN_CONTEXT_MAX: Final = 1
-"""Notes about a model in that line; one about the issue's own type comes first. Each takes as much room as the rest of it."""
 
+# Of a context's tokens, for the whole line about a model; where it would take more, only its
+# figures are told.
 HISTORY_SHARE_MAX: Final = 0.2
-"""Of a context's tokens, for the whole line about a model; where it would take more, only its figures are told."""
 
 # --- older fix histories ------------------------------------------------------------------------------------------
 
+# Columns of an older fix history's table. The documents have 14; each one more may hold a text that
+# its record must hold.
 FIX_HISTORY_COLUMNS_MAX: Final = 200
-"""Columns of an older fix history's table. The documents have 14; each one more may hold a text that its record must hold."""
 
+# How much of each text of a row is kept, tried in this order until the record is not too large.
+# Nearly all fit the first.
 FIX_HISTORY_ROW_CHARS_CUT: Final = (TEXT_CHARS_MAX, 20_000, 2_000)
-"""How much of each text of a row is kept, tried in this order until the record is not too large. Nearly all fit the first."""
 
+# What was added up goes into records of about this size as JSON: escaped, it stays below
+# RECORD_BYTES_MAX.
 FIX_HISTORY_AGGREGATES_CHARS: Final = 500_000
-"""What was added up goes into records of about this size as JSON: escaped, it stays below RECORD_BYTES_MAX."""
 
+# One text of what was added up. The longest is the JSON of a fix, a few hundred characters.
 FIX_HISTORY_AGGREGATE_TEXT_CHARS: Final = 20_000
-"""One text of what was added up. The longest is the JSON of a fix, a few hundred characters."""
 
+# A knowledge base's file. It becomes one record; indentation makes half of the file at most.
 KNOWLEDGE_BASE_BYTES_MAX: Final = 2 * RECORD_BYTES_MAX
-"""A knowledge base's file. It becomes one record; indentation makes half of the file at most."""
 
+# Rows, of each sort, that the report on an adoption lists as text; it counts all of them. A screen.
 ADOPTION_SHOWN_MAX: Final = 20
-"""Rows, of each sort, that the report on an adoption lists as text; it counts all of them. A screen."""
 
 # --- fix history: the door ------------------------------------------------------------------------------------------
 
+# How long `ollama --version` may take, once in a process: it answers in milliseconds unless its
+# server hangs.
 OLLAMA_VERSION_TIMEOUT_S: Final = 2.0
-"""How long `ollama --version` may take, once in a process: it answers in milliseconds unless its server hangs."""
 
+# All texts of one recorded attempt. At six bytes a character, the most that JSON takes, they stay
+# within one record.
 FIX_CHARS_MAX: Final = 400_000
-"""All texts of one recorded attempt. At six bytes a character, the most that JSON takes, they stay within one record."""
 
+# What a fixer's reply said beside the keys that have a place. A model that goes on and on must not
+# fill the memory.
 FIX_OTHER_CHARS_MAX: Final = 20_000
-"""What a fixer's reply said beside the keys that have a place. A model that goes on and on must not fill the memory."""
 
+# Values, all levels together, in what a reply said beside.
 FIX_OTHER_VALUES_MAX: Final = 1_000
-"""Values, all levels together, in what a reply said beside."""
 
+# One learned sentence of a knowledge base: a handful of commands.
 KNOWLEDGE_TEXT_CHARS_MAX: Final = 1_000
-"""One learned sentence of a knowledge base: a handful of commands."""
 
+# What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has
+# some kilobytes.
 KNOWLEDGE_ADDED_BYTES_MAX: Final = 2 * MIB
-"""What a caller added to a knowledge base, as JSON: it is kept as one record. An original file has some kilobytes."""
 
+# How much of a memory's own `knowledge_base.json` is read: with all that can be adopted, and
+# indented, none is larger.
 KNOWLEDGE_FILE_BYTES_MAX: Final = 128 * MIB
-"""How much of a memory's own `knowledge_base.json` is read: with all that can be adopted, and indented, none is larger."""
 
+# Models that an export of insights tells of, those seen most.
 INSIGHTS_MODELS_MAX: Final = 100
-"""Models that an export of insights tells of, those seen most."""
 
+# Common issues, effective fixes and rows of recent history in what is told of one model.
 INSIGHTS_ITEMS_MAX: Final = 10
-"""Common issues, effective fixes and rows of recent history in what is told of one model."""
 
+# How long after a write a file's time does not tell of the next one: kernels count it in ticks of
+# up to ten milliseconds.
 FILE_TIME_UNSURE_NS: Final = 20_000_000
-"""How long after a write a file's time does not tell of the next one: kernels count it in ticks of up to ten milliseconds."""
 
+# The budget of a fixer's context where the caller names none: a page. A fixer is asked once for an
+# issue, and counted generously these are some five hundred tokens of a model's own.
 FIX_CONTEXT_TOKENS: Final = 1_000
-"""The budget of a fixer's context where the caller names none: a page. A fixer is asked once for an issue, and counted
-generously these are some five hundred tokens of a model's own."""
 
 # --- commands that are run ----------------------------------------------------------------------------------------
 
+# What is kept of a command's output from its beginning until it ended: FAILURE_HEAD_CHARS of text,
+# in any script and with the colours that a terminal gets, several times over.
 RUN_HEAD_BYTES: Final = 32 * KIB
-"""What is kept of a command's output from its beginning until it ended: FAILURE_HEAD_CHARS of text, in any script and with
-the colours that a terminal gets, several times over."""
 
+# The same of its end, for FAILURE_TAIL_CHARS.
 RUN_TAIL_BYTES: Final = 64 * KIB
-"""The same of its end, for FAILURE_TAIL_CHARS."""
 
+# What is passed on at a time. A pipe holds as much where the system allows it.
 RUN_READ_BYTES: Final = 256 * KIB
-"""What is passed on at a time. A pipe holds as much where the system allows it."""
 
+# Typed, or pasted, and not yet taken by the command: no more is read from the terminal until it
+# takes some.
 RUN_TYPED_BYTES_MAX: Final = 64 * KIB
-"""Typed, or pasted, and not yet taken by the command: no more is read from the terminal until it takes some."""
 
+# How long to wait for more output once a command is gone, where something that it started holds its
+# output open.
 RUN_LINGER_S: Final = 0.3
-"""How long to wait for more output once a command is gone, where something that it started holds its output open."""
 
+# How long a command may take to put its screen in order before Ctrl-Z stops it.
 RUN_SUSPEND_S: Final = 0.1
-"""How long a command may take to put its screen in order before Ctrl-Z stops it."""
 
+# How long a command waits for what the memory has to say before it. Fifty times what it takes.
 RUN_ADVICE_S: Final = 3.0
-"""How long a command waits for what the memory has to say before it. Fifty times what it takes."""
 
+# How long a command that has ended waits for its attempt to be recorded, where others write:
+# whoever ran it waits as well.
 RUN_RECORD_S: Final = 20.0
-"""How long a command that has ended waits for its attempt to be recorded, where others write: whoever ran it waits as well."""
 
+# How much of a command line is recorded: as much as an action is judged by.
 RUN_COMMAND_CHARS_MAX: Final = 4_000
-"""How much of a command line is recorded: as much as an action is judged by."""
 
 # --- an agent's hooks ---------------------------------------------------------------------------------------------
 
+# A hook of an agent gives up after so long, whatever holds it up: the agent waits for it before and
+# after every command.
 AGENT_HOOK_S_MAX: Final = 4.0
-"""A hook of an agent gives up after so long, whatever holds it up: the agent waits for it before and after every command."""
 
+# How long such a hook waits for other writers. They take milliseconds; who takes longer does not
+# hold up an agent.
 AGENT_HOOK_WAIT_MS: Final = 1_000
-"""How long such a hook waits for other writers. They take milliseconds; who takes longer does not hold up an agent."""
 
+# After so long the agent ends the hook: longer than the hook takes to end itself, on a machine that
+# is busy.
 AGENT_HOOK_TIMEOUT_S: Final = 10
-"""After so long the agent ends the hook: longer than the hook takes to end itself, on a machine that is busy."""
 
+# What an agent may tell a hook: a command and all that it printed. More is read, so that it can be
+# written, and ignored.
 AGENT_HOOK_INPUT_BYTES_MAX: Final = 16 * MIB
-"""What an agent may tell a hook: a command and all that it printed. More is read, so that it can be written, and ignored."""
 
+# A command that an agent runs and that is longer is ignored: it is a file that is being written,
+# and nobody runs it twice.
 AGENT_COMMAND_CHARS_MAX: Final = 16_000
-"""A command that an agent runs and that is longer is ignored: it is a file that is being written, and nobody runs it twice."""
 
+# How much of what a user asks an agent is recalled by. The question itself stands in it; what
+# follows is pasted.
 AGENT_PROMPT_CHARS_MAX: Final = 8_000
-"""How much of what a user asks an agent is recalled by. The question itself stands in it; what follows is pasted."""
 
+# What an agent says in a sentence about a command it runs.
 AGENT_PURPOSE_CHARS_MAX: Final = 300
-"""What an agent says in a sentence about a command it runs."""
 
+# An agent's settings file. Those that people write have some kilobytes.
 AGENT_SETTINGS_BYTES_MAX: Final = MIB
-"""An agent's settings file. Those that people write have some kilobytes."""
 
 # --- facts --------------------------------------------------------------------------------------------------------
 
+# How much of a fact is looked through for names, pronouns and dates. A fact is a sentence; what is
+# this long is a log.
 FACT_READ_CHARS_MAX: Final = 10_000
-"""How much of a fact is looked through for names, pronouns and dates. A fact is a sentence; what is this long is a log."""
 
+# Files, and likewise functions, libraries and error codes, that are found in one fact. A sentence
+# names a few.
 ENTITIES_FOUND_MAX: Final = 50
-"""Files, and likewise functions, libraries and error codes, that are found in one fact. A sentence names a few."""
 
+# What is found wrong with one sentence. Whoever reads more of them writes a new one.
 FINDINGS_MAX: Final = 20
-"""What is found wrong with one sentence. Whoever reads more of them writes a new one."""
 
+# Facts that say the same with other tags, files or names, which a new one is compared with, those
+# that came in first.
 FACTS_COMPARED_MAX: Final = 20
-"""Facts that say the same with other tags, files or names, which a new one is compared with, those that came in first."""
 
+# A fact in a model's words: a long sentence, with the names and dates that make it stand alone.
 RESTATED_CHARS_MAX: Final = 500
-"""A fact in a model's words: a long sentence, with the names and dates that make it stand alone."""
 
+# A fact that a model is asked to restate. Of a longer one no single sentence could keep everything.
 RESTATED_FROM_CHARS_MAX: Final = 2_000
-"""A fact that a model is asked to restate. Of a longer one no single sentence could keep everything."""
 
+# Words of a restated fact that neither it nor its names have. The name of what a pronoun stands for
+# needs no more.
 RESTATED_NEW_WORDS_MAX: Final = 4
-"""Words of a restated fact that neither it nor its names have. The name of what a pronoun stands for needs no more."""
 
 # --- provenance and staleness -------------------------------------------------------------------------------------
 
+# Of a record's texts, so much is looked at for paths: what it is about stands at the beginning, a
+# log's tail does not.
 PATHS_SOUGHT_CHARS_MAX: Final = 16 * KIB
-"""Of a record's texts, so much is looked at for paths: what it is about stands at the beginning, a log's tail does not."""
 
+# Longest path of a related file that is looked at. Real checkouts stay far below; file systems
+# refuse more than 4,096.
 PATH_CHARS_MAX: Final = 1_024
-"""Longest path of a related file that is looked at. Real checkouts stay far below; file systems refuse more than 4,096."""
 
+# Words of one record that are tried as paths. Each costs two microseconds where there is no such
+# file.
 PATHS_TRIED_MAX: Final = 24
-"""Words of one record that are tried as paths. Each costs two microseconds where there is no such file."""
 
+# Related files that are found in a record's texts. Who names more of them is listing a folder, not
+# telling of its files.
 FILES_FOUND_MAX: Final = 8
-"""Related files that are found in a record's texts. Who names more of them is listing a folder, not telling of its files."""
 
+# A file that nobody named is hashed up to this size: a few milliseconds. Larger ones are data, not
+# code.
 FOUND_FILE_BYTES_MAX: Final = 4 * MIB
-"""A file that nobody named is hashed up to this size: a few milliseconds. Larger ones are data, not code."""
 
+# A related file larger than this is not hashed while somebody waits for an answer; `check_stale`
+# hashes it.
 STALE_FILE_BYTES_MAX: Final = 16 * MIB
-"""A related file larger than this is not hashed while somebody waits for an answer; `check_stale` hashes it."""
 
+# Related files of one hit that are looked at while somebody waits: about a millisecond.
 STALE_FILES_LOOKED_AT_MAX: Final = 256
-"""Related files of one hit that are looked at while somebody waits: about a millisecond."""
 
+# Files whose SHA-1 a process remembers: some megabytes.
 HASHES_KEPT_MAX: Final = 20_000
-"""Files whose SHA-1 a process remembers: some megabytes."""
 
+# A file that changed so recently may change again without its times telling: FAT counts in steps of
+# two seconds, and kernels in steps of some milliseconds.
 FILE_UNSURE_NS: Final = 2_000_000_000
-"""A file that changed so recently may change again without its times telling: FAT counts in steps of two seconds, and kernels
-in steps of some milliseconds."""
 
+# How long git may take to say what was renamed. Small repositories take 10 ms; who waits for an
+# answer waits no longer.
 GIT_WAIT_MAX_S: Final = 2.0
-"""How long git may take to say what was renamed. Small repositories take 10 ms; who waits for an answer waits no longer."""
 
+# After git took too long it is not asked again for so long.
 GIT_TIRED_S: Final = 60.0
-"""After git took too long it is not asked again for so long."""
 
+# Of git's answers: some hundred thousand paths. Of a larger repository no renames are followed that
+# git does not know.
 GIT_ANSWER_BYTES_MAX: Final = 32 * MIB
-"""Of git's answers: some hundred thousand paths. Of a larger repository no renames are followed that git does not know."""
 
+# Answers of git about renames that a process remembers, one for each commit that records were made
+# at.
 RENAMES_KEPT_MAX: Final = 256
-"""Answers of git about renames that a process remembers, one for each commit that records were made at."""
 
+# Files that are hashed to find where one went that git has not been told of.
 RENAMES_SOUGHT_MAX: Final = 64
-"""Files that are hashed to find where one went that git has not been told of."""
 
+# How long the list of files that git does not know yet is believed: a name may get a new file at
+# any time.
 LISTING_KEPT_S: Final = 2.0
-"""How long the list of files that git does not know yet is believed: a name may get a new file at any time."""
 
+# Files that a staleness report lists; it counts all of them.
 STALE_LISTED_MAX: Final = 1_000
-"""Files that a staleness report lists; it counts all of them."""
 
+# Files that the reason of a stale record names; the rest are counted.
 STALE_REASON_FILES_MAX: Final = 10
-"""Files that the reason of a stale record names; the rest are counted."""
 
 # --- feedback from tests and commits ------------------------------------------------------------------------------
 
+# The name of a test. With the commit that it ran at it fits NAME_CHARS_MAX; longer ones (long
+# parameters) end in a hash.
 TEST_NAME_CHARS_MAX: Final = 150
-"""The name of a test. With the commit that it ran at it fits NAME_CHARS_MAX; longer ones (long parameters) end in a hash."""
 
+# What is kept of a failing test's report, its beginning and its end: a screen of each.
 TEST_REPORT_CHARS_MAX: Final = 4_000
-"""What is kept of a failing test's report, its beginning and its end: a screen of each."""
 
+# Files of one failure: the test's own and the last ones of its traceback. Deeper frames are a
+# framework's, not the cause.
 TEST_FILES_MAX: Final = 10
-"""Files of one failure: the test's own and the last ones of its traceback. Deeper frames are a framework's, not the cause."""
 
+# Failing tests of one run that are recorded, those that are known first. When more fail at once,
+# one cause breaks them all.
 TEST_FAILURES_MAX: Final = 200
-"""Failing tests of one run that are recorded, those that are known first. When more fail at once, one cause breaks them all."""
 
+# Tests that ever failed and whose standing is read, those that ran last. More are no longer told in
+# a moment.
 TESTS_REMEMBERED_MAX: Final = 2_000
-"""Tests that ever failed and whose standing is read, those that ran last. More are no longer told in a moment."""
 
+# The newest records that may have led to a pass, or to a commit. Between two runs of a test an
+# agent records a handful.
 ATTEMPTS_CONSIDERED_MAX: Final = 500
-"""The newest records that may have led to a pass, or to a commit. Between two runs of a test an agent records a handful."""
 
+# What was recorded longer before a pass hardly led to it, and nobody remembers enough to object.
 ATTEMPT_DAYS_MAX: Final = 7
-"""What was recorded longer before a pass hardly led to it, and nobody remembers enough to object."""
 
+# Records that one pass vouches for, one of each author: each is an attempt at the same failure, and
+# one of them is what helped. Whoever floods the memory with claims about a failing test, under
+# whatever names, gets no more than these.
 VERIFIED_PER_TEST_MAX: Final = 5
-"""Records that one pass vouches for, one of each author: each is an attempt at the same failure, and one of them is what
-helped. Whoever floods the memory with claims about a failing test, under whatever names, gets no more than these."""
 
+# Records that one test run vouches for. A run that mends more was a run after a merge, not after so
+# many attempts.
 VERIFIED_PER_RUN_MAX: Final = 50
-"""Records that one test run vouches for. A run that mends more was a run after a merge, not after so many attempts."""
 
+# Records that one commit publishes: as many as one run vouches for.
 PUBLISHED_PER_COMMIT_MAX: Final = 50
-"""Records that one commit publishes: as many as one run vouches for."""
 
+# How long the end of a test run, or a commit, waits for other writers. A person waits for it.
 FEEDBACK_WAIT_MS: Final = 2_000
-"""How long the end of a test run, or a commit, waits for other writers. A person waits for it."""
 
+# A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory.
 HOOK_S_MAX: Final = 5.0
-"""A git hook gives up after so long, whatever holds it up. Who commits does not wait for a memory."""
 
+# One question to git from a hook. In a checkout of a million files it takes longer, and is then
+# left unanswered.
 GIT_S_MAX: Final = 2.0
-"""One question to git from a hook. In a checkout of a million files it takes longer, and is then left unanswered."""
 
 # --- looking at files that anybody may have named ------------------------------------------------------------------
 
+# Read at a time to hash a file, and the most that is read beyond a bound: larger ones are no
+# faster.
 HASHED_AT_ONCE_BYTES: Final = 256 * KIB
-"""Read at a time to hash a file, and the most that is read beyond a bound: larger ones are no faster."""
 
+# Questions to git within GIT_QUESTIONS_WITHIN_S while somebody waits for a recall: one for each
+# commit whose files vanished and one for what is there now, some 10 ms each. GIT_WAIT_MAX_S holds
+# for all of them together. `check_stale` asks for all.
 GIT_QUESTIONS_MAX: Final = 8
-"""Questions to git within GIT_QUESTIONS_WITHIN_S while somebody waits for a recall: one for each commit whose files vanished
-and one for what is there now, some 10 ms each. GIT_WAIT_MAX_S holds for all of them together. `check_stale` asks for all."""
 
+# Longer than the questions of one recall can take, so that none gets twice as many.
 GIT_QUESTIONS_WITHIN_S: Final = 5.0
-"""Longer than the questions of one recall can take, so that none gets twice as many."""
 
+# Checkouts whose list of files a process remembers: some megabytes each. Few processes look at more
+# than one.
 CHECKOUTS_REMEMBERED_MAX: Final = 8
-"""Checkouts whose list of files a process remembers: some megabytes each. Few processes look at more than one."""
 
+# Related files that are made once for all records that name them: some hundred kilobytes.
 FOUND_FILES_REMEMBERED_MAX: Final = 1_024
-"""Related files that are made once for all records that name them: some hundred kilobytes."""
 
 # --- what test runs and commands are told by ----------------------------------------------------------------------
 
+# What a sentence about a failing test says of its error: two lines on a screen. The report follows.
 TEST_ERROR_SHOWN_CHARS: Final = 200
-"""What a sentence about a failing test says of its error: two lines on a screen. The report follows."""
 
+# How far after now a test's result may be dated and still count: where a clock stands still or is
+# set back a little, results are dated just after the one before. One that a clock of another year
+# dated would hide all that come after it.
 RESULT_AHEAD_US_MAX: Final = 3_600_000_000
-"""How far after now a test's result may be dated and still count: where a clock stands still or is set back a little, results
-are dated just after the one before. One that a clock of another year dated would hide all that come after it."""
 
+# Words of a command among which the one that runs tests is looked for. Launchers and their options
+# take fewer.
 RUN_WORDS_LOOKED_AT: Final = 12
-"""Words of a command among which the one that runs tests is looked for. Launchers and their options take fewer."""
 
+# Words after a build tool (`make -j4 clean test`) that may name what is tested.
 RUN_TARGETS_LOOKED_AT: Final = 3
-"""Words after a build tool (`make -j4 clean test`) that may name what is tested."""
 
+# Commands inside one another that a run knows of, the innermost. It goes through the environment,
+# which has little room.
 RUNS_UNDER_WAY_MAX: Final = 64
-"""Commands inside one another that a run knows of, the innermost. It goes through the environment, which has little room."""
 
 # --- counted by the store -------------------------------------------------------------------------------------------
 
+# Attempts of one author that count for, or against, what they recalled: more would let one agent
+# lift what it likes.
 VOTES_OF_AUTHOR_MAX: Final = 3
-"""Attempts of one author that count for, or against, what they recalled: more would let one agent lift what it likes."""
 
+# Strategies whose words are looked for where FIXES_LISTED_MAX are to be listed: of some no words
+# may be left.
 STRATEGIES_WORDED_MAX: Final = 20
-"""Strategies whose words are looked for where FIXES_LISTED_MAX are to be listed: of some no words may be left."""
 
+# Strategies, the best first, among which room is shared out between their authors. Who fills all of
+# them hides the others, and still gets no more than its share.
 SHARED_OUT_OF_MAX: Final = 300
-"""Strategies, the best first, among which room is shared out between their authors. Who fills all of them hides the others,
-and still gets no more than its share."""
 
+# The newest fixes by which it is known who used a strategy: one of another author shows soon, and
+# thousands may be of one.
 SOURCES_FROM_FIXES_MAX: Final = 50
-"""The newest fixes by which it is known who used a strategy: one of another author shows soon, and thousands may be of one."""
 
 # --- whoever asks from outside --------------------------------------------------------------------------------------
 
+# Tokens of one memory. A team has tens; thousands would be one for every run, which nobody could
+# look through.
 TOKENS_MAX: Final = 1_000
-"""Tokens of one memory. A team has tens; thousands would be one for every run, which nobody could look through."""
 
+# How long a token is valid where nobody says: a quarter. One that is forgotten somewhere ends by
+# itself.
 TOKEN_DAYS: Final = 90
-"""How long a token is valid where nobody says: a quarter. One that is forgotten somewhere ends by itself."""
 
+# How long a token that ended is still listed, so that somebody who wonders why it does not work
+# finds it.
 TOKEN_REMEMBERED_DAYS: Final = 90
-"""How long a token that ended is still listed, so that somebody who wonders why it does not work finds it."""
 
+# How long an idempotency key is known. Whoever tries again does so within minutes, or after a
+# weekend.
 REQUESTS_REMEMBERED_DAYS: Final = 7
-"""How long an idempotency key is known. Whoever tries again does so within minutes, or after a weekend."""
 
+# Old idempotency keys that go with each new one: more than come, and few enough to cost nothing.
 REQUESTS_DROPPED_AT_ONCE: Final = 100
-"""Old idempotency keys that go with each new one: more than come, and few enough to cost nothing."""
 
+# A UUID has 36; nobody needs a longer one than a header of this size.
 IDEMPOTENCY_KEY_CHARS_MAX: Final = 255
-"""A UUID has 36; nobody needs a longer one than a header of this size."""
 
+# Records on a page where nobody says how many: some screens, some 100 KB.
 PAGE_RECORDS: Final = 50
-"""Records on a page where nobody says how many: some screens, some 100 KB."""
 
+# Records on a page at most. A record may have a megabyte; most have two kilobytes.
 PAGE_RECORDS_MAX: Final = 500
-"""Records on a page at most. A record may have a megabyte; most have two kilobytes."""
 
+# Records that one request may bring: other writers wait until the last of them is kept, some tenths
+# of a second.
 RECORDS_AT_ONCE_MAX: Final = 1_000
-"""Records that one request may bring: other writers wait until the last of them is kept, some tenths of a second."""
 
+# Projects that a server has open at a time, with some connections each. Those that nobody uses are
+# closed first.
 MEMORIES_OPEN_MAX: Final = 64
-"""Projects that a server has open at a time, with some connections each. Those that nobody uses are closed first."""
 
+# Requests of one caller per second where the operator sets no other figure: more than a busy team
+# of agents sends, and less than keeps a server from answering others.
 REQUESTS_PER_S: Final = 500.0
-"""Requests of one caller per second where the operator sets no other figure: more than a busy team of agents sends, and less
-than keeps a server from answering others."""
 
+# How long a caller may be as fast as it can after it was quiet.
 REQUESTS_BURST_S: Final = 2.0
-"""How long a caller may be as fast as it can after it was quiet."""
 
+# Callers whose rate is known. Tokens are fewer.
 CALLERS_REMEMBERED_MAX: Final = 10_000
-"""Callers whose rate is known. Tokens are fewer."""
 
+# How long a client waits for one answer: longer than a server waits for other writers.
 CLIENT_TIMEOUT_S: Final = 30.0
-"""How long a client waits for one answer: longer than a server waits for other writers."""
 
+# Pauses before a client sends a request again: together as long as a server takes to be started
+# anew on a busy machine.
 CLIENT_WAITS_S: Final = (0.1, 0.5, 2.0, 5.0, 10.0)
-"""Pauses before a client sends a request again: together as long as a server takes to be started anew on a busy machine."""
 
+# The longest pause, whatever a server asks for.
 CLIENT_WAIT_S_MAX: Final = 10.0
-"""The longest pause, whatever a server asks for."""
 
+# What a client reads of one answer: a page of the largest records fits in, and an endless one does
+# not fill the memory.
 CLIENT_ANSWER_BYTES_MAX: Final = 256 * MIB
-"""What a client reads of one answer: a page of the largest records fits in, and an endless one does not fill the memory."""
 
 # --- the server -------------------------------------------------------------------------------------------------------
 
+# Where `hardwon serve` listens where nobody says: a number that no known service has.
 SERVE_PORT: Final = 7433
-"""Where `hardwon serve` listens where nobody says: a number that no known service has."""
 
+# Requests that are carried out at a time; the others wait their turn. SQLite takes one writer, and
+# readers are quick.
 SERVE_THREADS: Final = 16
-"""Requests that are carried out at a time; the others wait their turn. SQLite takes one writer, and readers are quick."""
 
+# Exports, imports and backups under way; more are told to come again. Each takes room on the disk
+# until its reader has all of it, and half of the threads are left for those who ask something
+# small.
 STREAMS_AT_ONCE_MAX: Final = 8
-"""Exports, imports and backups under way; more are told to come again. Each takes room on the disk until its reader has all of
-it, and half of the threads are left for those who ask something small."""
 
+# Seconds after which a body or an answer on disk is nobody's any more. The largest import, as slow
+# as it may be, takes less than three hours.
 SPOOLED_S_MAX: Final = 86_400.0
-"""Seconds after which a body or an answer on disk is nobody's any more. The largest import, as slow as it may be, takes less
-than three hours."""
 
+# Requests that a server has taken on at a time, bodies that are still coming included. Whoever
+# comes then is told to wait.
 REQUESTS_AT_ONCE_MAX: Final = 256
-"""Requests that a server has taken on at a time, bodies that are still coming included. Whoever comes then is told to wait."""
 
+# Connections that are open at a time: below what systems allow a process, so that the memory's own
+# files can be opened.
 SERVED_CONNECTIONS_MAX: Final = 1_000
-"""Connections that are open at a time: below what systems allow a process, so that the memory's own files can be opened."""
 
+# The body of one request: some of the largest records, or RECORDS_AT_ONCE_MAX ordinary ones.
 BODY_BYTES_MAX: Final = 4 * RECORD_BYTES_MAX
-"""The body of one request: some of the largest records, or RECORDS_AT_ONCE_MAX ordinary ones."""
 
+# Nesting of a body: that of a free-form value, and the record around it.
 BODY_DEPTH_MAX: Final = JSON_DEPTH_MAX + 8
-"""Nesting of a body: that of a free-form value, and the record around it."""
 
+# Values in one body, all levels together: they are looked through in some tenths of a second.
 BODY_VALUES_MAX: Final = 2 * JSON_VALUES_MAX
-"""Values in one body, all levels together: they are looked through in some tenths of a second."""
 
+# The body of an import, which goes to disk and not into memory. Larger files are loaded where the
+# memory is.
 IMPORT_BYTES_MAX: Final = 512 * MIB
-"""The body of an import, which goes to disk and not into memory. Larger files are loaded where the memory is."""
 
+# How long a body may make no progress. A connection that is slower than that is gone.
 BODY_WAIT_S: Final = 10.0
-"""How long a body may make no progress. A connection that is slower than that is gone."""
 
+# How long any body may take, however small, before BODY_BYTES_PER_S_MIN counts.
 BODY_S: Final = 20.0
-"""How long any body may take, however small, before BODY_BYTES_PER_S_MIN counts."""
 
+# How fast a longer body must come on average: a poor telephone line. Otherwise a few senders could
+# occupy a server for hours.
 BODY_BYTES_PER_S_MIN: Final = 64 * KIB
-"""How fast a longer body must come on average: a poor telephone line. Otherwise a few senders could
-occupy a server for hours."""
 
+# How long a connection may be open, or open again, before the headers of a request are complete.
 HEADERS_S_MAX: Final = 10.0
-"""How long a connection may be open, or open again, before the headers of a request are complete."""
 
+# The headers of a request together. Those of proxies, and the cookies of other programs, fit.
 HEADERS_BYTES_MAX: Final = 32 * KIB
-"""The headers of a request together. Those of proxies, and the cookies of other programs, fit."""
 
+# The address of a request with its query: every parameter of an operation at its longest, in any
+# script, escaped.
 ADDRESS_BYTES_MAX: Final = 128 * KIB
-"""The address of a request with its query: every parameter of an operation at its longest, in any script, escaped."""
 
+# A text in a query. Escaped, it may have twelve times as many bytes, and much of what is between
+# refuses those.
 QUERY_TEXT_CHARS_MAX: Final = 4_000
-"""A text in a query. Escaped, it may have twelve times as many bytes, and much of what is between refuses those."""
 
+# Parameters in a query; no operation has half as many.
 QUERY_FIELDS_MAX: Final = 64
-"""Parameters in a query; no operation has half as many."""
 
+# How long whoever reads an answer may take nothing of it.
 SEND_WAIT_S: Final = 30.0
-"""How long whoever reads an answer may take nothing of it."""
 
+# Of a file that is sent, so much is read at a time.
 SENT_AT_ONCE_BYTES: Final = 256 * KIB
-"""Of a file that is sent, so much is read at a time."""
 
+# How long a server that was told to end waits for what it has taken on. Supervisors kill after 30
+# to 90 seconds.
 SHUTDOWN_S_MAX: Final = 30
-"""How long a server that was told to end waits for what it has taken on. Supervisors kill after 30 to 90 seconds."""
 
+# When to try again what a busy server did not take on.
 RETRY_AFTER_S: Final = 1
-"""When to try again what a busy server did not take on."""
 
+# Problems of one input that an answer lists: a screen.
 PROBLEMS_SHOWN_MAX: Final = 20
-"""Problems of one input that an answer lists: a screen."""
 
+# How long the number of a project's records is believed. To count a million takes half a second,
+# and metrics are asked for often.
 METRICS_COUNTED_S: Final = 60.0
-"""How long the number of a project's records is believed. To count a million takes half a second, and metrics
-are asked for often."""
 
 # --- the dashboard ----------------------------------------------------------------------------------------------------
 
+# Browsers that are signed in at once; with more, the one that was idle longest signs in again. Some
+# kilobytes each.
 WEB_SESSIONS_MAX: Final = 1_000
-"""Browsers that are signed in at once; with more, the one that was idle longest signs in again. Some kilobytes each."""
 
+# A browser that asked for nothing for so long is signed out: a working day.
 WEB_SESSION_IDLE_S: Final = 8 * 3_600
-"""A browser that asked for nothing for so long is signed out: a working day."""
 
+# However busy it is, a browser signs in again after so long.
 WEB_SESSION_S_MAX: Final = 7 * 24 * 3_600
-"""However busy it is, a browser signs in again after so long."""
 
+# One form. The longest has a task or an error in it, or the ids of a page of records.
 WEB_FORM_BYTES_MAX: Final = 256 * KIB
-"""One form. The longest has a task or an error in it, or the ids of a page of records."""
 
+# Fields of one form: as many ids as a page has records, and some besides.
 WEB_FORM_FIELDS_MAX: Final = 1_100
-"""Fields of one form: as many ids as a page has records, and some besides."""
 
+# Messages that wait for the next page of a browser.
 WEB_FLASHES_MAX: Final = 5
-"""Messages that wait for the next page of a browser."""
 
+# Points of one chart: with their labels well below 500 kB, and more than a screen has columns.
 WEB_CHART_POINTS_MAX: Final = 5_000
-"""Points of one chart: with their labels well below 500 kB, and more than a screen has columns."""
 
+# Characters of a name in a chart.
 WEB_CHART_LABEL_CHARS: Final = 80
-"""Characters of a name in a chart."""
 
+# Branches that the map draws, the largest first. There are some thirty as a rule; a tree of one's
+# own may have any number.
 WEB_MAP_BRANCHES_MAX: Final = 800
-"""Branches that the map draws, the largest first. There are some thirty as a rule; a tree of one's own may have any number."""
 
+# Records on one page of the search, where nobody asks for more.
 WEB_RESULTS: Final = 20
-"""Records on one page of the search, where nobody asks for more."""
 
+# Records on one page of the search.
 WEB_RESULTS_MAX: Final = 100
-"""Records on one page of the search."""
 
+# What a search shows of a record: four lines.
 WEB_SNIPPET_CHARS: Final = 320
-"""What a search shows of a record: four lines."""
 
+# So much of a record is looked through for the words that were asked for: a hundred of them take
+# some 50 ms.
 WEB_SNIPPET_READ_CHARS: Final = 20_000
-"""So much of a record is looked through for the words that were asked for: a hundred of them take some 50 ms."""
 
+# Other records that a record's page names by their headlines; of more, the ids.
 WEB_LINKED_SHOWN: Final = 20
-"""Other records that a record's page names by their headlines; of more, the ids."""
 
+# Records of which is counted exactly how often they helped, to list those that did most.
 HELPFUL_CONSIDERED_MAX: Final = 1_000
-"""Records of which is counted exactly how often they helped, to list those that did most."""
 
+# Tasks of which rules that are still candidates are listed together: some milliseconds each.
 CANDIDATE_TASKS_MAX: Final = 20
-"""Tasks of which rules that are still candidates are listed together: some milliseconds each."""
 
+# Records of one list that waits for a decision: what somebody goes through at a sitting, and each
+# with buttons of its own.
 WEB_REVIEW_SHOWN: Final = 25
-"""Records of one list that waits for a decision: what somebody goes through at a sitting, and each with buttons of its own."""
 
+# Characters of one field of the context lab, which stand in the page's address.
 WEB_LAB_CHARS_MAX: Final = 4_000
-"""Characters of one field of the context lab, which stand in the page's address."""
 
+# The whole of a report: plotly's script takes five, a view below one, and a browser opens that at
+# once.
 REPORT_BYTES_MAX: Final = 32 * MIB
-"""The whole of a report: plotly's script takes five, a view below one, and a browser opens that at once."""
 
+# How often a page that is looked at asks whether anything changed.
 WEB_POLL_S: Final = 4
-"""How often a page that is looked at asks whether anything changed."""
 
 # --- settings ---------------------------------------------------------------------------------------------------------
 
+# A file of settings: three keys and as many comments as anybody writes. One may come with a
+# checkout.
 SETTINGS_BYTES_MAX: Final = 16 * KIB
-"""A file of settings: three keys and as many comments as anybody writes. One may come with a checkout."""
 
 # --- what a model is told through MCP -------------------------------------------------------------------------------
 
+# The structured result of one tool call as JSON, some 13,000 tokens: clients warn about, or cut,
+# what is longer than some 25,000. A context is as long as its caller asked for.
 TOOL_RESULT_CHARS_MAX: Final = 40_000
-"""The structured result of one tool call as JSON, some 13,000 tokens: clients warn about, or cut, what is longer than some
-25,000. A context is as long as its caller asked for."""
 
+# The text of one tool call beside it: some screens.
 TOOL_TEXT_CHARS_MAX: Final = 12_000
-"""The text of one tool call beside it: some screens."""
 
+# Characters of one line of such a text. A record's first sentences fit; all of it is in the
+# structured result.
 TOOL_TEXT_WIDTH: Final = 400
-"""Characters of one line of such a text. A record's first sentences fit; all of it is in the structured result."""
 
+# One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most
+# have two kilobytes.
 RESOURCE_CHARS_MAX: Final = 200_000
-"""One resource as JSON. A reader asked for this very one, and nearly every record fits whole; most have two kilobytes."""
 
+# How a result that is too long is cut, tried in this order until it fits: characters of each text,
+# items of each list, and levels below which lists of objects are empty. Whoever reads the beginning
+# of all is better off than with all of a few. Ids and times, which have up to 40 characters, and
+# pairs stay whole.
 RESULT_CUTS: Final = ((4_000, 200, 8), (1_000, 50, 6), (400, 20, 5), (200, 10, 4), (100, 5, 4), (60, 2, 3), (60, 2, 1))
-"""How a result that is too long is cut, tried in this order until it fits: characters of each text, items of each list, and
-levels below which lists of objects are empty. Whoever reads the beginning of all is better off than with all of a few. Ids and
-times, which have up to 40 characters, and pairs stay whole."""
 
+# Entries of an object that are never cut: the fields that a record or an answer has of itself are
+# fewer, and stay whole.
 COUNTS_SHOWN_MIN: Final = 20
-"""Entries of an object that are never cut: the fields that a record or an answer has of itself are fewer, and stay whole."""
 
+# Lines of recalled text in one prompt: two screens.
 PROMPT_LINES_MAX: Final = 60
-"""Lines of recalled text in one prompt: two screens."""
 
+# Memories that `btb_recall` gives where nobody says how many.
 BTB_RECALL_SHOWN: Final = 20
-"""Memories that `btb_recall` gives where nobody says how many."""
 
+# Memories, the newest, among which `btb_recall` looks for those with the keys or the path: some
+# tenths of a second.
 BTB_LOOKED_AT_MAX: Final = 5_000
-"""Memories, the newest, among which `btb_recall` looks for those with the keys or the path: some tenths of a second."""
 
+# One request over HTTP. A record of RECORD_BYTES_MAX fits, escaped and with what is around it.
 MCP_BODY_BYTES_MAX: Final = 8 * MIB
-"""One request over HTTP. A record of RECORD_BYTES_MAX fits, escaped and with what is around it."""
 
+# A client's configuration that is read to add a line to it. Claude Code keeps whole histories in
+# its own.
 CLIENT_CONFIG_BYTES_MAX: Final = 16 * MIB
-"""A client's configuration that is read to add a line to it. Claude Code keeps whole histories in its own."""
 
+# How long a server that is told to end waits for what it has begun. A write takes milliseconds.
 STDIO_SHUTDOWN_S_MAX: Final = 5.0
-"""How long a server that is told to end waits for what it has begun. A write takes milliseconds."""
 
 # --- PostgreSQL: what is counted and compared there ----------------------------------------------------------------
 
+# How many records have each term is counted again when there are a twentieth more of them. A term's
+# worth is a logarithm, which moves by 0.05 at most, and whoever counts goes through each record
+# once.
 TERMS_COUNTED_EVERY: Final = 20
-"""How many records have each term is counted again when there are a twentieth more of them. A term's worth is a logarithm,
-which moves by 0.05 at most, and whoever counts goes through each record once."""
 
+# A process asks whether terms are due to be counted after it wrote this share of what is missing:
+# others write too.
 TERMS_ASKED_SHARE: Final = 8
-"""A process asks whether terms are due to be counted after it wrote this share of what is missing: others write too."""
 
+# Entries of the index of terms that one search in PostgreSQL goes through, some microseconds each.
+# In a project of hundreds of thousands its commonest terms then only order what its rarer ones
+# find.
 TERM_ENTRIES_MAX: Final = 100_000
-"""Entries of the index of terms that one search in PostgreSQL goes through, some microseconds each. In a project of hundreds of
-thousands its commonest terms then only order what its rarer ones find."""
 
+# New entries of the index of terms that wait to be sorted in. A search goes through them one by
+# one: a MiB takes some milliseconds.
 TERMS_PENDING_KIB: Final = 1_024
-"""New entries of the index of terms that wait to be sorted in. A search goes through them one by one: a MiB takes some
-milliseconds."""
 
+# pgvector indexes no longer vectors than that; longer ones are compared one by one.
 VECTOR_INDEX_DIMENSION_MAX: Final = 2_000
-"""pgvector indexes no longer vectors than that; longer ones are compared one by one."""
 
+# Indexes of vectors in one database, each for one length. A team uses one embedder, or two while it
+# changes; every writer may have one made, and nobody should have a thousand made.
 VECTOR_INDEXES_MAX: Final = 8
-"""Indexes of vectors in one database, each for one length. A team uses one embedder, or two while it changes; every writer may
-have one made, and nobody should have a thousand made."""
 
+# Without pgvector, so many vectors are read for one question, the newest first: of 256 numbers 20
+# MB, a tenth of a second.
 VECTORS_COMPARED_MAX: Final = 20_000
-"""Without pgvector, so many vectors are read for one question, the newest first: of 256 numbers 20 MB, a tenth of a second."""

@@ -10,15 +10,16 @@ from hardwon.text.clean import clean_line
 
 Verdict = Literal["ok", "caution", "blocked"]
 
+# After so many failures of the same action in the same way, the next attempt is blocked: it is a
+# circle.
 IDENTICAL_FAILURES_MAX: Final = 2
-"""After so many failures of the same action in the same way, the next attempt is blocked: it is a circle."""
 
 _ACTION_CHARS: Final = 200  # of what was tried, in a message: enough to know it again
+# An action that is less likely than this to work gets a word of caution.
 UNLIKELY_BELOW: Final = 0.35
-"""An action that is less likely than this to work gets a word of caution."""
 
 
-class Attempt(NamedTuple):
+class PastAttempt(NamedTuple):
     """An earlier attempt at the same action. `failure` is the hash of how it failed, empty where it worked or where nobody
     knows; `source` who says so, None where somebody vouches for it, or where it is the current attempt's own; `counted`
     whether it is among what the probability was made from already."""
@@ -50,9 +51,9 @@ class Advice:
         return self.message
 
 
-def identical_failures(attempts: Iterable[Attempt], failure: str | None) -> list[Attempt]:
+def identical_failures(attempts: Iterable[PastAttempt], failure: str | None) -> list[PastAttempt]:
     """The attempts that failed in the same way (None: in whichever way most did) since the last one that worked."""
-    since: dict[str, list[Attempt]] = {}
+    since: dict[str, list[PastAttempt]] = {}
     for attempt in sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id)):
         if attempt.worked:
             since = {}
@@ -64,7 +65,7 @@ def identical_failures(attempts: Iterable[Attempt], failure: str | None) -> list
 
 
 def advice_on(
-    attempts: Sequence[Attempt], failure: str | None, p_success: float, worst: str | None, worked_instead: Sequence[str]
+    attempts: Sequence[PastAttempt], failure: str | None, p_success: float, worst: str | None, worked_instead: Sequence[str]
 ) -> Advice:
     """The verdict on an action, and why."""
     failures = identical_failures(attempts, failure)
@@ -86,7 +87,7 @@ def advice_on(
     )
 
 
-def _one_against_others(failures: Sequence[Attempt], attempts: Sequence[Attempt]) -> bool:
+def _one_against_others(failures: Sequence[PastAttempt], attempts: Sequence[PastAttempt]) -> bool:
     """Whether a single source that nobody vouches for reports the failures, and others that it worked: no source blocks what
     works for everybody else."""
     sources = {failure.source for failure in failures}
@@ -94,7 +95,7 @@ def _one_against_others(failures: Sequence[Attempt], attempts: Sequence[Attempt]
 
 
 def _message(
-    verdict: Verdict, failures: Sequence[Attempt], p_success: float, worst: str | None, worked_instead: Sequence[str]
+    verdict: Verdict, failures: Sequence[PastAttempt], p_success: float, worst: str | None, worked_instead: Sequence[str]
 ) -> str:
     parts = []
     if verdict == "blocked":

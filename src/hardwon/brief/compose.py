@@ -1,4 +1,4 @@
-"""What is said before an attempt: the lessons that fit, sources taking turns, and what similar cases show.
+"""What is said before an attempt: the lines that fit, sources taking turns, and what similar cases show.
 
 Finding the right records is not the hard part; one of them, written out, would take all the room. So of each case one line
 is said: its task and the action that earned most, word for word. What is left goes to short actions that worked, with the
@@ -14,19 +14,14 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.brief.lines import Lesson
+from hardwon.brief.lines import Line
 from hardwon.text.clean import clean_code, clean_line
 from hardwon.text.terms import STOP_WORDS, index_text, query_terms
 
-SHARPNESS: Final = 3.0
-"""A case half as good as the best one has an eighth of its say."""
-
-FULL_REWARD_FROM: Final = 0.995
-"""With two digits it reads 1.00."""
-
+SHARPNESS: Final = 3.0  # a case half as good as the best one has an eighth of its say
+FULL_REWARD_FROM: Final = 0.995  # with two digits it reads 1.00
 IN_ACTION, IN_OBSERVATION, IN_FAILED = 1.0, 0.5, 0.05
 ASKED_FOR: Final = 3.0  # how much more a name counts that shares a part with the question
-EXAMPLES_SHARE: Final = 0.6  # of the room, for those behind the first
 EXAMPLE_RELEVANCE_MIN: Final = 0.5  # of the best case's
 DIGEST_ACTION_TOKENS_MAX: Final = 30
 DIGEST_NAMES_MIN: Final = 3
@@ -35,7 +30,7 @@ EXAMPLE: Final = "example"
 _NAME: Final = re.compile(r"[^\W\d]\w+")
 
 
-class Act(NamedTuple):
+class ExampleStep(NamedTuple):
     """Something done, what came of it, what it earned, and whether it worked."""
 
     action: str
@@ -45,31 +40,23 @@ class Act(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Case:
+class Example:
     """A record as it is compared: its task, what was done, how well it matches, who says so (None: somebody that others vouch
     for), and the mark under which that is shown. `strategy` is what a fix did."""
 
     id: str
     task: str
-    acts: Sequence[Act]
+    steps: Sequence[ExampleStep]
     relevance: float
     mark: str
     source: str | None
     strategy: str = ""
 
 
-class Line(NamedTuple):
-    """What is said, a line with the code that belongs to it, the records behind it, and its place among the others."""
-
-    text: str
-    ids: tuple[str, ...] = ()
-    place: int = 0
-
-
 @dataclass
-class Room:
-    """What may still be said, and what has been: lines, sentences and strategies, names, and how often each source spoke.
-    `alone`: there is one source, which keeps nobody waiting."""
+class Budget:
+    """The tokens that are left, and what they were spent on: lines, sentences and strategies, names, and how often each source
+    spoke. `alone`: there is one source, which keeps no other waiting."""
 
     left: int
     count: Callable[[str], int]
@@ -81,13 +68,10 @@ class Room:
     _costs: dict[str, int] = field(default_factory=dict)
 
     def cost(self, line: str) -> int:
+        return self.cost_of(f"- {line}\n")
+
+    def cost_of(self, text: str) -> int:
         """Remembered: lines and names are weighed again and again, and a caller's counter may be slow."""
-        return self._counted(f"- {line}\n")
-
-    def cost_of_name(self, name: str) -> int:
-        return self._counted(" " + name)
-
-    def _counted(self, text: str) -> int:
         if text not in self._costs:
             self._costs[text] = self.count(text)
         return self._costs[text]
@@ -96,55 +80,51 @@ class Room:
         """How often it spoke already; who is vouched for, or alone, never waits."""
         return 0 if source is None or self.alone else self.turns.get(source, 0)
 
-    def say(self, line: str, source: str | None, ids: Iterable[str], place: int) -> int:
-        cost = self.cost(line)
-        self.lines.append(Line(line, tuple(ids), place))
+    def fits(self, line: Line, allowed: int) -> str:
+        """The text of the line, or a shorter one, of at most so many tokens; empty where there is none."""
+        most = allowed if line.tokens_max is None else min(allowed, line.tokens_max)
+        if self.cost(line.text) <= most:
+            return line.text
+        shorter = line.shorter(most) if line.shorter else ""
+        return shorter if shorter and self.cost(shorter) <= allowed else ""
+
+    def add(self, line: Line) -> int:
+        cost = self.cost(line.text)
+        self.lines.append(line)
         self.left -= cost
+        source = line.only_source
         if source is not None:
             self.turns[source] = self.turns.get(source, 0) + 1
-        self.known.update(_names_in(line))
+        self.known.update(_names_in(line.text))
         return cost
 
 
-def say_by_turns(
-    lessons: Sequence[Lesson], first: Collection[Lesson], places: Mapping[str, int], pools: Mapping[str, int], room: Room
+def add_by_turns(
+    lines: Sequence[Line], first: Collection[Line], places: Mapping[str, int], pools: Mapping[str, int], budget: Budget
 ) -> None:
-    """As many of the lessons as there is room for, each source's first before any one's second. `first` are looked at before
+    """As many of the lines as there is room for, each source's first before any one's second. `first` are looked at before
     the others; `places` is how many of a sort are said, `pools` how many tokens those of a pool may have together."""
     free, left = dict(places), dict(pools)
-    order = sorted(enumerate(lessons), key=lambda pair: pair[1] not in first)
+    order = sorted(enumerate(lines), key=lambda pair: pair[1] not in first)
     turn = 0
     while order:
         waiting = []
-        for place, lesson in order:
-            if room.turn_of(lesson.only_source) > turn:
-                waiting.append((place, lesson))
+        for place, line in order:
+            if budget.turn_of(line.only_source) > turn:
+                waiting.append((place, line))
                 continue
-            told = {lesson.instead_of, lesson.strategy} - {""}
-            line = _fitting(lesson, min(room.left, left.get(lesson.pool, room.left)), room)
-            if line and free.get(lesson.sort, 1) > 0 and room.said.isdisjoint(told):
-                cost = room.say(line, lesson.only_source, lesson.ids, place)
-                room.said |= told
-                if lesson.sort in free:
-                    free[lesson.sort] -= 1
-                if lesson.pool in left:
-                    left[lesson.pool] -= cost
+            about = {line.instead_of, line.strategy} - {""}
+            text = budget.fits(line, min(budget.left, left.get(line.pool, budget.left)))
+            if text and free.get(line.sort, 1) > 0 and budget.said.isdisjoint(about):
+                cost = budget.add(line._replace(text=text, place=place))
+                budget.said |= about
+                if line.sort in free:
+                    free[line.sort] -= 1
+                if line.pool in left:
+                    left[line.pool] -= cost
         order = waiting
         turn += 1
-    room.lines.sort(key=lambda line: line.place)
-
-
-def _fitting(lesson: Lesson, allowed: int, room: Room) -> str:
-    """The lesson's line, or a shorter one, of at most so many tokens; empty where there is none."""
-    most = allowed if lesson.tokens_max is None else min(allowed, lesson.tokens_max)
-    if room.cost(lesson.line) <= most:
-        return lesson.line
-    shorter = lesson.shorter(most) if lesson.shorter else ""
-    return shorter if shorter and room.cost(shorter) <= allowed else ""
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
+    budget.lines.sort(key=lambda line: line.place)
 
 
 def _names_in(text: str) -> dict[str, str]:
@@ -152,25 +132,25 @@ def _names_in(text: str) -> dict[str, str]:
     return {name.lower(): name for name in reversed(_NAME.findall(text))}
 
 
-def _name_weights(query: str, cases: Sequence[Case]) -> dict[str, float]:
+def _name_weights(query: str, examples: Sequence[Example]) -> dict[str, float]:
     """How much speaks for each name."""
     weights: dict[str, float] = {}
-    for case in cases:
-        say = (case.relevance / cases[0].relevance) ** SHARPNESS
-        for name, worth in _names_of(case.acts).items():
+    for example in examples:
+        say = (example.relevance / examples[0].relevance) ** SHARPNESS
+        for name, worth in _names_of(example.steps).items():
             weights[name] = weights.get(name, 0.0) + say * worth
     asked = {_singular(term) for term in query_terms(query)}
     for name in weights:
-        if not asked.isdisjoint(_parts(name)):
+        if any(_singular(term) in asked for term in index_text(f"{name} {name.replace('_', ' ')}").split()):
             weights[name] *= ASKED_FOR
     return {name: weight for name, weight in weights.items() if name not in STOP_WORDS}
 
 
-def _names_of(acts: Iterable[Act]) -> dict[str, float]:
+def _names_of(steps: Iterable[ExampleStep]) -> dict[str, float]:
     """How much a case speaks for each name. One that an error names beside the action that used it was wrong."""
     worth: dict[str, float] = {}
     blamed: set[str] = set()
-    for action, observation, worked in dict.fromkeys((act.action, act.observation, act.worked) for act in acts):
+    for action, observation, worked in dict.fromkeys((step.action, step.observation, step.worked) for step in steps):
         did, saw = _names_in(action), _names_in(observation)
         if worked:
             worth |= dict.fromkeys(did, IN_ACTION)
@@ -181,107 +161,108 @@ def _names_of(acts: Iterable[Act]) -> dict[str, float]:
     return {name: weight for name, weight in worth.items() if weight > IN_FAILED or name not in blamed}
 
 
-def _parts(name: str) -> set[str]:
-    return {_singular(term) for term in index_text(f"{name} {name.replace('_', ' ')}").split()}
-
-
 def _singular(word: str) -> str:
     if word.endswith("ies") and len(word) > len("ties"):
         return word[:-3] + "y"
     return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > len("gas") else word
 
 
-def examples(cases: Sequence[Case]) -> Iterator[Lesson]:
-    """The likest tasks with the action that earned most; first those that earned everything there was."""
-    like = [case for case in cases if case.acts and case.relevance >= EXAMPLE_RELEVANCE_MIN * cases[0].relevance]
-    best = [(case, max(reversed(case.acts), key=lambda act: act.earned)) for case in like]
-    for case, act in sorted(best, key=lambda pair: pair[1].earned < FULL_REWARD_FROM):
-        action = one_line(act.action)
-        if action and act.earned > 0:
-            yield Lesson(
-                _example(case, act), (case.source,) if case.source else (), not case.source, (case.id,), action, EXAMPLE,
-                strategy=case.strategy, pool=EXAMPLE,
-            )  # fmt: skip
+def lines_of(examples: Sequence[Example]) -> Iterator[Line]:
+    """The likest tasks with the action that earned most; first those that earned everything there was. What earned less is
+    nothing to follow, and says so. A program keeps its lines."""
+    like = [each for each in examples if each.steps and each.relevance >= EXAMPLE_RELEVANCE_MIN * examples[0].relevance]
+    best = [(each, max(reversed(each.steps), key=lambda step: step.earned)) for each in like]
+    for example, step in sorted(best, key=lambda pair: pair[1].earned < FULL_REWARD_FROM):
+        one_line = " ".join(step.action.split())
+        if not one_line or step.earned <= 0:
+            continue
+        earned = "" if step.earned >= FULL_REWARD_FROM else f" did not earn the full reward ({step.earned:.2f} of 1):"
+        text = f"{clean_line(example.task, limits.EXAMPLE_TASK_CHARS_MAX)} ->{earned}"
+        code = clean_code(step.action, limits.EXAMPLE_CHARS_MAX)
+        if len(code) > 1:
+            text = "\n".join((f"{text} {example.mark}", *code))
+        else:
+            room = limits.CONTEXT_LINE_CHARS_MAX - len(text) - len(example.mark) - len("  ")
+            text = f"{text} {clean_line(step.action, room)} {example.mark}"
+        yield Line(
+            text,
+            (example.source,) if example.source else (),
+            not example.source,
+            (example.id,),
+            one_line,
+            EXAMPLE,
+            strategy=example.strategy,
+            pool=EXAMPLE,
+        )
 
 
-def _example(case: Case, act: Act) -> str:
-    """What earned less than everything is nothing to follow, and says so. A program keeps its lines."""
-    earned = "" if act.earned >= FULL_REWARD_FROM else f" did not earn the full reward ({act.earned:.2f} of 1):"
-    start = f"{clean_line(case.task, limits.EXAMPLE_TASK_CHARS_MAX)} ->{earned}"
-    code = clean_code(act.action, limits.EXAMPLE_CHARS_MAX)
-    if len(code) > 1:
-        return "\n".join((f"{start} {case.mark}", *code))
-    action = clean_line(act.action, limits.CONTEXT_LINE_CHARS_MAX - len(start) - len(case.mark) - len("  "))
-    return f"{start} {action} {case.mark}"
-
-
-def _wanted(ranked: Sequence[str], room: Room) -> set[str]:
-    """The names that would fit if nothing else were said."""
-    wanted, left = set[str](), room.left
-    for name in ranked:
-        if name not in room.known:
-            left -= room.cost_of_name(name)
-            if left < 0:
-                break
-            wanted.add(name)
-    return wanted
-
-
-class _Step(NamedTuple):
+class _ShortStep(NamedTuple):
     """A short action that worked, and the names that it used and showed, each as it is spelled."""
 
     action: str
     did: dict[str, str]
     saw: dict[str, str]
     trust: float
-    case: Case
+    example: Example
 
 
-def _short_steps(cases: Sequence[Case], room: Room) -> list[_Step]:
-    steps: dict[str, _Step] = {}
-    for case in cases:
-        trust = (case.relevance / cases[0].relevance) ** SHARPNESS
-        for act in case.acts:
-            action = one_line(act.action[: limits.DIGEST_CHARS_MAX + 1])
+def _short_steps(examples: Sequence[Example], budget: Budget) -> list[_ShortStep]:
+    steps: dict[str, _ShortStep] = {}
+    for example in examples:
+        trust = (example.relevance / examples[0].relevance) ** SHARPNESS
+        for step in example.steps:
+            action = " ".join(step.action[: limits.DIGEST_CHARS_MAX + 1].split())
             short = (
-                act.worked
+                step.worked
                 and len(action) <= limits.DIGEST_CHARS_MAX
                 and action not in steps
                 and len(steps) < limits.DIGESTS_CONSIDERED_MAX
             )
-            if short and room.count(action) <= DIGEST_ACTION_TOKENS_MAX:
-                steps[action] = _Step(action, _names_in(action), _names_in(act.observation), trust, case)
+            if short and budget.count(action) <= DIGEST_ACTION_TOKENS_MAX:
+                steps[action] = _ShortStep(action, _names_in(action), _names_in(step.observation), trust, example)
     return list(steps.values())
 
 
-def say_digests(query: str, cases: Sequence[Case], room: Room) -> None:
+def _wanted(weights: Mapping[str, float], budget: Budget) -> set[str]:
+    """The names that would fit if nothing else were said."""
+    wanted, left = set[str](), budget.left
+    for name in sorted(weights.keys() - budget.known, key=lambda name: (-weights[name], name)):
+        left -= budget.cost_of(f" {name}")
+        if left < 0:
+            break
+        wanted.add(name)
+    return wanted
+
+
+def add_digests(query: str, examples: Sequence[Example], budget: Budget) -> None:
     """Short actions that worked, with the names they showed that are wanted; the most for its length first."""
-    if not cases:
+    if not examples:
         return
-    weights = _name_weights(query, cases)
-    room.known.update(_names_in(query))
-    wanted = _wanted(sorted(weights, key=lambda name: (-weights[name], name)), room)
-    steps = _short_steps(cases, room)
+    weights = _name_weights(query, examples)
+    budget.known.update(_names_in(query))
+    wanted = _wanted(weights, budget)
+    steps = _short_steps(examples, budget)
     turn = 0
     while steps:
-        unsaid = wanted - room.known
+        unsaid = wanted - budget.known
         steps = [step for step in steps if len(unsaid & (step.did.keys() | step.saw.keys())) >= DIGEST_NAMES_MIN]
-        best: tuple[float, _Step, str] | None = None
+        best: tuple[float, _ShortStep, str] | None = None
         waits = False
         for step in steps:
             new = [step.saw[name] for name in reversed(step.saw) if name in unsaid and name not in step.did]
-            line = f"{step.action}: {' '.join(new)} {step.case.mark}" if new else f"{step.action} {step.case.mark}"
-            cost = room.cost(line)
+            line = f"{step.action}: {' '.join(new)} {step.example.mark}" if new else f"{step.action} {step.example.mark}"
+            cost = budget.cost(line)
             gain = [name for name in step.did if name in unsaid] + [name.lower() for name in new]
             value = step.trust * sum(weights[name] for name in gain) / cost
-            if room.turn_of(step.case.source) > turn:
+            if budget.turn_of(step.example.source) > turn:
                 waits = True
-            elif cost <= room.left and (best is None or value > best[0]):
+            elif cost <= budget.left and (best is None or value > best[0]):
                 best = value, step, line
         if best:
             _, said, line = best
             steps.remove(said)
-            room.say(line, said.case.source, [said.case.id], len(room.lines))
+            source = said.example.source
+            budget.add(Line(line, (source,) if source else (), not source, (said.example.id,)))
         elif not waits:
             break
         else:

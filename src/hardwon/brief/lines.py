@@ -10,17 +10,18 @@ from hardwon import limits
 from hardwon.text.clean import clean_line
 
 
-class Lesson(NamedTuple):
-    """A line, who taught it, how often somebody vouched for that, the records behind it, and the sentence it makes needless.
+class Line(NamedTuple):
+    """A line with the code that belongs to it, who taught it, how often somebody vouched for that, the records behind it, and
+    the sentence it makes needless. `place` is where it stands among the others.
 
     Of each `sort` that has places so many are said; what was `only_claimed` comes after what was recorded. A line of more
     than `tokens_max` tokens is made `shorter`, where that is possible. `strategy` is the way of fixing something that it is
-    about, and is told once. `pool` names the tokens that it shares with others."""
+    about, and is said once. `pool` names the tokens that it shares with others."""
 
-    line: str
+    text: str
     sources: Sequence[str] = ()
     vouched: int = 0
-    ids: Sequence[str] = ()
+    ids: tuple[str, ...] = ()
     instead_of: str = ""
     sort: str = ""
     only_claimed: bool = False
@@ -28,6 +29,7 @@ class Lesson(NamedTuple):
     shorter: Callable[[int], str] | None = None
     strategy: str = ""
     pool: str = ""
+    place: int = 0
 
     @property
     def only_source(self) -> str | None:

@@ -29,8 +29,8 @@ from hardwon.text.words import canonical, key_of
 ALL_STRENGTH: Final = 2.0
 WORD_STRENGTH: Final = 1.0
 SITUATION_STRENGTH: Final = 4.0
+# How many attempts of its own weigh as much as what is expected without them.
 SAME_ACTION_STRENGTH: Final = 1.0
-"""How many attempts of its own weigh as much as what is expected without them."""
 
 _LITERAL: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _NUMBER: Final = re.compile(r"\b\d+(?:\.\d+)?\b")
@@ -61,14 +61,14 @@ def action_shape(action: str) -> str:
 
 
 @dataclass
-class Situation:
+class ActionContext:
     """What the current attempt has shown so far."""
 
     last_worked: bool | None = None
     blamed: set[str] = field(default_factory=set)
 
     @classmethod
-    def after(cls, steps: Iterable[Step]) -> Situation:
+    def after(cls, steps: Iterable[Step]) -> ActionContext:
         situation = cls()
         for step in steps:
             situation.took(step)
@@ -96,24 +96,29 @@ def worked(step: Step) -> bool:
     return step.reward >= 0 and not error_in(step.observation)
 
 
-class Counted(NamedTuple):
+class ActionKey(NamedTuple):
     """Something that an action is judged by: what it is (`all`, `situation`, `action`, `word`) and which."""
 
     what: str
     which: str
 
 
-def judged_by(action: str, situation: Situation) -> list[Counted]:
+def judged_by(action: str, situation: ActionContext) -> list[ActionKey]:
     """Everything whose record says something about an action."""
-    words = [Counted("word", word) for word in action_words(action)]
-    return [Counted("all", ""), Counted("situation", situation.name(action)), Counted("action", action_shape(action)), *words]
+    words = [ActionKey("word", word) for word in action_words(action)]
+    return [
+        ActionKey("all", ""),
+        ActionKey("situation", situation.name(action)),
+        ActionKey("action", action_shape(action)),
+        *words,
+    ]
 
 
-def outcomes_of(steps: Sequence[Step]) -> list[tuple[Counted, bool]]:
+def outcomes_of(steps: Sequence[Step]) -> list[tuple[ActionKey, bool]]:
     """What the steps of a trajectory teach about actions: each thing once as what worked and once as what failed, however
     often it came up. An agent that repeats itself proves nothing more."""
-    found: dict[tuple[Counted, bool], None] = {}
-    situation = Situation()
+    found: dict[tuple[ActionKey, bool], None] = {}
+    situation = ActionContext()
     for step in steps:
         good = worked(step)
         words = set(action_words(step.action))
@@ -127,7 +132,7 @@ def outcomes_of(steps: Sequence[Step]) -> list[tuple[Counted, bool]]:
     return list(found)[: limits.ACTION_LESSONS_MAX]
 
 
-class Record(NamedTuple):
+class Outcomes(NamedTuple):
     """How often something worked and failed."""
 
     worked: float = 0.0
@@ -138,24 +143,24 @@ def _log_odds(p: float) -> float:
     return math.log(p / (1 - p))
 
 
-def _shrunk(record: Record, prior: float, strength: float) -> float:
+def _shrunk(record: Outcomes, prior: float, strength: float) -> float:
     return (record.worked + strength * prior) / (record.worked + record.failed + strength)
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Forecast:
     """How likely an action is to work; `worst` is the word that speaks against it most, None where none does."""
 
     p_success: float
     worst: str | None
 
 
-def outlook(action: str, situation: Situation, records: Mapping[Counted, Record], itself: Record) -> Outlook:
+def forecast(action: str, situation: ActionContext, records: Mapping[ActionKey, Outcomes], itself: Outcomes) -> Forecast:
     """From the records of everything the action is judged by. `itself` is what became of the very same action elsewhere than
     in trajectories."""
 
-    def of(what: str, which: str) -> Record:
-        return records.get(Counted(what, which), Record())
+    def of(what: str, which: str) -> Outcomes:
+        return records.get(ActionKey(what, which), Outcomes())
 
     usual = _shrunk(of("all", ""), 0.5, ALL_STRENGTH)
     base = _log_odds(usual)
@@ -164,9 +169,9 @@ def outlook(action: str, situation: Situation, records: Mapping[Counted, Record]
     sum_ = base + (against[worst] if worst else 0.0)
     sum_ += _log_odds(_shrunk(of("situation", situation.name(action)), usual, SITUATION_STRENGTH)) - base
     tried = of("action", action_shape(action))
-    known = Record(tried.worked + itself.worked, tried.failed + itself.failed)
+    known = Outcomes(tried.worked + itself.worked, tried.failed + itself.failed)
     p = _shrunk(known, 1 / (1 + math.exp(-sum_)), SAME_ACTION_STRENGTH)
-    return Outlook(p, worst if worst and against[worst] < 0 else None)
+    return Forecast(p, worst if worst and against[worst] < 0 else None)
 
 
 # ---- trajectories ------------------------------------------------------------
@@ -189,7 +194,7 @@ def step_credit(trajectory: Trajectory, discount: float = DISCOUNT) -> list[floa
     return earned[::-1]
 
 
-class Pair(NamedTuple):
+class TriedAction(NamedTuple):
     """After this error (`diagnosis`, a failure hash) that action was taken; whether it got rid of it."""
 
     diagnosis: str
@@ -201,7 +206,7 @@ def action_key(action: str) -> str:
     return key_of("action", canonical(action))
 
 
-def pairs_of(trajectory: Trajectory) -> list[tuple[Pair, int]]:
+def pairs_of(trajectory: Trajectory) -> list[tuple[TriedAction, int]]:
     """Every diagnosis with what was tried against it, and the number of the step that tried it. An action helped when it
     earned a reward, or when nothing was wrong after it and the trajectory ended well; then the error is settled. It did not
     when an error came after it, or a reward below zero. Whatever lies in between says nothing."""
@@ -209,7 +214,7 @@ def pairs_of(trajectory: Trajectory) -> list[tuple[Pair, int]]:
     offset = len(trajectory.steps) - len(steps)
     errors = errors_of(steps)
     ended_well = trajectory.turned_out_well
-    found: dict[tuple[str, str], tuple[Pair, int]] = {}
+    found: dict[tuple[str, str], tuple[TriedAction, int]] = {}
     open_errors: dict[str, None] = {}
     for number, (step, error) in enumerate(zip(steps, errors, strict=True)):
         failed = bool(error) or step.reward < 0
@@ -219,7 +224,7 @@ def pairs_of(trajectory: Trajectory) -> list[tuple[Pair, int]]:
             for diagnosis in open_errors:
                 known = found.get((diagnosis, action))
                 if known is None or (helped and not known[0].helped):
-                    found[diagnosis, action] = Pair(diagnosis, action, helped), number + offset
+                    found[diagnosis, action] = TriedAction(diagnosis, action, helped), number + offset
         if helped:
             open_errors = {}
         if error:

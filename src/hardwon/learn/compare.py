@@ -17,8 +17,9 @@ from hardwon.learn import odds as beta
 _SURE: Final = 0.95
 _NORMAL: Final = 1.959963984540054  # what Student's distribution comes to
 _DEGREES_MAX: Final = 1e6
+# Of dealing the scores out to both sides: each of fewer comes about by chance more than once in 20,
+# two-sided.
 _WAYS_MIN: Final = 40
-"""Of dealing the scores out to both sides: each of fewer comes about by chance more than once in 20, two-sided."""
 
 
 class Scored(NamedTuple):

@@ -17,8 +17,8 @@ from typing import Final, Literal, NamedTuple
 
 from hardwon import limits
 from hardwon.learn import odds as beta
-from hardwon.learn.odds import STRATEGY_STRENGTH, Counted, Odds, Share, interval_around, seed_confidence, shrink
-from hardwon.learn.support import Support
+from hardwon.learn.odds import STRATEGY_STRENGTH, HasLevels, Odds, Share, interval_around, seed_confidence, shrink
+from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import BETWEEN_NAMES, HELPED
 from hardwon.records.fields import from_us
 
@@ -61,12 +61,12 @@ class Strategy:
 class RankedStrategy:
     """A strategy before its texts are looked up."""
 
-    support: Support
+    support: Evidence
     share: Share
     p_success: float
 
 
-def rank_strategies(supports: Iterable[Support], usual_p: float, today: int) -> list[RankedStrategy]:
+def rank_strategies(supports: Iterable[Evidence], usual_p: float, today: int) -> list[RankedStrategy]:
     """The likeliest to succeed first, then the newest. `usual_p` is what can be expected without knowing the strategy."""
     ranked = []
     for support in supports:
@@ -104,7 +104,7 @@ def strategy_from(ranked: RankedStrategy, did: Did) -> Strategy:
         p_success=ranked.p_success,
         strength=share.weight + STRATEGY_STRENGTH,
         last_used=from_us(ranked.support.last_us),
-        evidence=tuple(ranked.support.evidence),
+        evidence=tuple(ranked.support.newest_ids),
         sources=tuple(sorted(ranked.support.authors)),
         vouched=ranked.support.vouched,
     )
@@ -164,7 +164,7 @@ class TemporalPattern:
     test: str = TEMPORAL_TEST
 
 
-def temporal_patterns(hours_of_type: Mapping[str, Sequence[Counted]]) -> list[TemporalPattern]:
+def temporal_patterns(hours_of_type: Mapping[str, Sequence[HasLevels]]) -> list[TemporalPattern]:
     """From the counts of every issue type by day, whose items are hours of the day."""
     hours, weekdays = {}, {}
     for name, counts in hours_of_type.items():
@@ -241,7 +241,7 @@ class ModelHistory:
     vouched: int
 
 
-def common_issues(counts: Iterable[Counted]) -> list[tuple[str, int]]:
+def common_issues(counts: Iterable[HasLevels]) -> list[tuple[str, int]]:
     """Issue types by how often they came up; an item is a type and a fixer."""
     totals: dict[str, int] = {}
     for counted in counts:
@@ -250,7 +250,7 @@ def common_issues(counts: Iterable[Counted]) -> list[tuple[str, int]]:
     return sorted(totals.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def performance_notes(model: str, counts: Sequence[Counted], everywhere: Mapping[str, Share], today: int) -> list[str]:
+def performance_notes(model: str, counts: Sequence[HasLevels], everywhere: Mapping[str, Share], today: int) -> list[str]:
     """Which of these issue types go clearly better or worse on this model than elsewhere."""
     notes = []
     for issue_type, whole in everywhere.items():
@@ -288,7 +288,7 @@ class Solution:
     evidence: tuple[str, ...]
 
 
-def p_helped(support: Support) -> float:
+def p_helped(support: Evidence) -> float:
     """The share of the trajectories in which it helped, of those that tried it, with one of each added."""
     return (support.levels[HELPED] + 1) / (support.records + 2)
 
@@ -302,9 +302,9 @@ _ORDER: Final[Mapping[Scope, int]] = {"signature": 0, "model": 1, "type": 2}
 class TriedIn(NamedTuple):
     """What was done, by strategy: for this very issue, for its type on its model, for its type anywhere."""
 
-    signature: Mapping[str, Support]
-    model: Mapping[str, Support]
-    type: Mapping[str, Support]
+    signature: Mapping[str, Evidence]
+    model: Mapping[str, Evidence]
+    type: Mapping[str, Evidence]
 
 
 @dataclass(frozen=True)
@@ -351,7 +351,7 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
     return Choices(worked, failed)
 
 
-def _widest_first(tried: TriedIn) -> dict[Scope, Mapping[str, Support]]:
+def _widest_first(tried: TriedIn) -> dict[Scope, Mapping[str, Evidence]]:
     return {"type": tried.type, "model": tried.model, "signature": tried.signature}
 
 
@@ -364,7 +364,7 @@ def _narrowed(shares: list[Share], usual_p: float) -> float:
     return p
 
 
-def _one_against_others(found: Mapping[Scope, Support]) -> bool:
+def _one_against_others(found: Mapping[Scope, Evidence]) -> bool:
     """Whether a single source that nobody vouches for reports the failures here, and others tried the same elsewhere."""
     source = found["signature"].only_source
     return source is not None and any(support.authors != {source} for support in found.values())

@@ -43,7 +43,7 @@ ATTEMPTS_OF_FULL_CONFIDENCE: Final = 10
 _EDGE: Final = 1e-6  # log-odds of a certainty would be infinite
 
 
-class Counted(Protocol):
+class HasLevels(Protocol):
     """Anything that says how often something turned out at each level on one day."""
 
     @property
@@ -117,7 +117,7 @@ class Share:
     weight_verified: float = 0.0
 
     @classmethod
-    def of(cls, counts: Iterable[Counted], today: int, item: str | None = None) -> Share:
+    def of(cls, counts: Iterable[HasLevels], today: int, item: str | None = None) -> Share:
         """All of the counts, or those of one item."""
         share = cls()
         for counted in counts:
@@ -125,7 +125,7 @@ class Share:
                 share.add(counted, today)
         return share
 
-    def add(self, counted: Counted, today: int) -> None:
+    def add(self, counted: HasLevels, today: int) -> None:
         failed, applied, verified = counted.levels[: SUCCEEDED + 1]
         weight = age_weight(counted.day, today)
         attempts = failed + applied + verified
@@ -146,7 +146,7 @@ class Share:
 class Shares:
     """The counts under one key, added up once for all questions: of every item, and of all of them."""
 
-    def __init__(self, counts: Iterable[Counted], today: int) -> None:
+    def __init__(self, counts: Iterable[HasLevels], today: int) -> None:
         self.whole = Share()
         self.items: dict[str, Share] = {}
         for counted in counts:
@@ -163,7 +163,7 @@ class Shares:
         return shares
 
     @classmethod
-    def of(cls, counts: Iterable[Counted] | Shares, today: int) -> Shares:
+    def of(cls, counts: Iterable[HasLevels] | Shares, today: int) -> Shares:
         return counts if isinstance(counts, Shares) else cls(counts, today)
 
     def item(self, item: str | None) -> Share:
@@ -228,7 +228,7 @@ class _Estimate:
 # --- the chains -------------------------------------------------------------------------------------------------
 
 
-Counts = Sequence[Counted] | Shares
+Counts = Sequence[HasLevels] | Shares
 
 
 class FixCounts(NamedTuple):
@@ -330,7 +330,7 @@ class _Rates:
         return self._known[item]
 
 
-def tool_odds(counts: Mapping[str, Sequence[Counted]], tool: str, task: str | None, today: int) -> Odds:
+def tool_odds(counts: Mapping[str, Sequence[HasLevels]], tool: str, task: str | None, today: int) -> Odds:
     """From the counts of every tool: those under the empty item are of all tasks."""
     estimate = _Estimate(Share.of((counted for each in counts.values() for counted in each), today, ""))
     estimate.narrow("tool", Share.of(counts.get(tool, ()), today, ""), NAMED_STRENGTH)
@@ -341,8 +341,8 @@ def tool_odds(counts: Mapping[str, Sequence[Counted]], tool: str, task: str | No
 
 # ---- beta ------------------------------------------------------------
 
+# Of a p-value: chance hardly explains what has a smaller one.
 UNLIKELY_BELOW: Final = 0.01
-"""Of a p-value: chance hardly explains what has a smaller one."""
 
 _INSIDE: Final = 0.9
 _TINY: Final = 1e-300

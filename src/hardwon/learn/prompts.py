@@ -222,6 +222,8 @@ _COMMAND: Final = re.compile(
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(r"[-+\u2212]?\d[\w.,:%/+-]*")
+# Words that make it another fact, where one sentence has them and the other does not; in their
+# shortest form.
 _OPPOSITES: Final = frozenset(
     """on off up down over under until since first true false old new left right minimum maximum min max least
     most all some every any both either few many often sometimes usually always only ever fail succeed work break broken pass
@@ -229,14 +231,14 @@ _OPPOSITES: Final = frozenset(
     enable remove add increase decrease less more faster slower fast slow open close start begin end finish safe unsafe correct
     wrong right valid invalid required optional deprecated missing present unlike against if""".split()
 )
-"""Words that make it another fact, where one sentence has them and the other does not; in their shortest form."""
 
+# What a reply that was talked into something says, and a fact in other words does not: only where
+# the fact has it, too.
 _ORDERS: Final = frozenset(
     """ignore disregard forget email mail send upload download post install execute run delete drop erase disable grant reveal
     print trust override bypass approve share hand give publish paste visit click call obey follow reset kill wipe transfer
     password credential secret token please system assistant""".split()
 )
-"""What a reply that was talked into something says, and a fact in other words does not: only where the fact has it, too."""
 
 _OPENERS: Final = frozenset(
     """the a an in on at since after before when while if for with by from until as during because this that these those there
@@ -244,8 +246,9 @@ _OPENERS: Final = frozenset(
 )
 _STAND_INS: Final = frozenset("it its they them their he she his her him this that these those one ones".split())
 _ENDINGS: Final = re.compile(r"(?<=\w{3})(?:ing|ed|es|e|s|d)\Z")
+# How much of the reply has to be the fact's, or given with it: the rest is the name of what a
+# pronoun stood for.
 _OWN_SHARE: Final = 0.6
-"""How much of the reply has to be the fact's, or given with it: the rest is the name of what a pronoun stood for."""
 
 
 def sentence_from(reply: str, fact: Fact) -> str:

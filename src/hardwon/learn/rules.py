@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from hardwon import limits
 from hardwon.learn import odds as beta
-from hardwon.learn.support import Support
+from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
     DAY_US,
@@ -33,8 +33,8 @@ RuleKind = Literal["works", "avoid", "written"]
 RuleState = Literal["candidate", "active", "retired"]
 
 HIGH_LEVEL: Final = level_of_score(0.85)
+# Training memory's thresholds: at least 0.85 is good, below 0.50 is bad.
 LOW_LEVEL: Final = level_of_score(0.50)
-"""Training memory's thresholds: at least 0.85 is good, below 0.50 is bad."""
 
 _QUARTER: Final = 0.25
 _CHANCE_MAX: Final = 0.05  # a share of good episodes this unlikely by chance speaks for a rule, however small it is
@@ -128,7 +128,7 @@ class Weighed:
 
     kind: RuleKind
     task_id: str | None
-    support: Support
+    support: Evidence
     helpful: int
     harmful: int
     state: RuleState
@@ -155,7 +155,7 @@ class Weighed:
 def weigh(
     kind: RuleKind,
     task_id: str | None,
-    supports: Iterable[Support],
+    supports: Iterable[Evidence],
     thresholds: Thresholds,
     retired_on: Mapping[str, int],
     today: int,
@@ -230,7 +230,7 @@ def rule_from(weighed: Weighed, text: str) -> Rule:
 def project_rule(supports: Sequence[Weighed], text: str) -> Rule:
     """One rule from what several tasks say. Only for lessons that hold for the project."""
     active = [each for each in supports if each.state == "active"]
-    whole = Support(active[0].support.item)
+    whole = Evidence(active[0].support.item)
     for each in active:
         for tally in each.support.tallies:
             whole.add(tally)
@@ -238,7 +238,7 @@ def project_rule(supports: Sequence[Weighed], text: str) -> Rule:
     return _rule(active[0], whole, None, helpful, harmful, text)
 
 
-def _rule(weighed: Weighed, support: Support, task_id: str | None, helpful: int, harmful: int, text: str) -> Rule:
+def _rule(weighed: Weighed, support: Evidence, task_id: str | None, helpful: int, harmful: int, text: str) -> Rule:
     return Rule(
         id=support.item,
         kind=weighed.kind,
@@ -254,7 +254,7 @@ def _rule(weighed: Weighed, support: Support, task_id: str | None, helpful: int,
         mean_score=support.mean if support.records else None,
         first_seen=_date(support.first_day),
         last_seen=from_us(support.last_us),
-        evidence=tuple(support.evidence),
+        evidence=tuple(support.newest_ids),
         adopted=support.claimants,
         trust="verified" if support.vouched >= support.records > 0 and not support.claimants else "hypothesis",
     )
@@ -331,7 +331,7 @@ class Card:
         return f"{f'{self.seen_count} + ' if self.seen_count else ''}{self.adopted_count} (adopted)"
 
 
-def card_from(support: Support, task_id: str, said: MistakeCard) -> Card:
+def card_from(support: Evidence, task_id: str, said: MistakeCard) -> Card:
     return Card(
         id=support.item,
         mistake_type=said.mistake_type,
@@ -346,7 +346,7 @@ def card_from(support: Support, task_id: str, said: MistakeCard) -> Card:
         mean_score=support.mean if support.records else None,
         first_seen=_date(support.first_day),
         last_seen=from_us(support.last_us),
-        records=tuple(support.evidence),
+        records=tuple(support.newest_ids),
         vouched=support.vouched,
         adopted_count=support.seen_before,
     )
@@ -359,12 +359,12 @@ def card_in(episode: Episode, items: Iterable[str]) -> MistakeCard | None:
     return found[-1] if found else None
 
 
-def believable_foreign(support: Support) -> bool:
+def believable_foreign(support: Evidence) -> bool:
     """Whether a card that an episode of another task reported may be shown: not on one unchecked source's word."""
     return support.vouched > 0 or len(support.authors) >= limits.RULE_SOURCES_MIN
 
 
-def ranked_cards(cards: Iterable[Support], today: int) -> list[Support]:
+def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
     """By how often they were seen of late, the types taking turns: however often one type comes up, the best card of every
     other type stands before its second. Cards that were only adopted come last, whatever they say of themselves."""
     listed = list(cards)
@@ -372,8 +372,8 @@ def ranked_cards(cards: Iterable[Support], today: int) -> list[Support]:
     return [card for part in parts for card in _in_turns(part, today)]
 
 
-def _in_turns(cards: Iterable[Support], today: int) -> list[Support]:
-    by_type: dict[str, list[Support]] = {}
+def _in_turns(cards: Iterable[Evidence], today: int) -> list[Evidence]:
+    by_type: dict[str, list[Evidence]] = {}
     for card in sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item)):
         by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
     turns = max(map(len, by_type.values()), default=0)
@@ -411,7 +411,7 @@ class TaskScores:
     last_seen: datetime
 
 
-def task_scores(task_id: str, support: Support) -> TaskScores:
+def task_scores(task_id: str, support: Evidence) -> TaskScores:
     return TaskScores(
         task_id,
         support.records,
@@ -423,12 +423,12 @@ def task_scores(task_id: str, support: Support) -> TaskScores:
     )
 
 
-def _change(support: Support) -> float | None:
+def _change(support: Evidence) -> float | None:
     days = sorted({tally.day for tally in support.tallies})
     half = len(days) // 2
     if not half:
         return None
-    later, earlier = Support(support.item), Support(support.item)
+    later, earlier = Evidence(support.item), Evidence(support.item)
     for tally in support.tallies:
         if tally.day >= days[-half]:
             later.add(tally)
@@ -437,7 +437,7 @@ def _change(support: Support) -> float | None:
     return later.mean - earlier.mean
 
 
-def score_history(task_id: str, support: Support, recent: Sequence[float]) -> ScoreHistory:
+def score_history(task_id: str, support: Evidence, recent: Sequence[float]) -> ScoreHistory:
     trend, noise = _trend(recent)
     direction: Literal["rising", "falling", "flat"] = "flat"
     if abs(trend) > 2 * noise:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Support:
+class Evidence:
     """Every tally of one item. A record counts once per item, so `records` are distinct ones. `claims` are no records, and in
     none of the counts but `vouched`."""
 
@@ -109,13 +109,13 @@ class Support:
         return max((tally.last_us for tally in self.tallies), default=self.last_us)
 
     @property
-    def evidence(self) -> list[str]:
+    def newest_ids(self) -> list[str]:
         """The newest records of different days, authors and outcomes; the same ones whatever the order of arrival."""
         newest = sorted(set(self.newest), reverse=True)
         return [record_id for _, record_id in newest[: limits.EVIDENCE_SHOWN_MAX]]
 
     @property
-    def spokesmen(self) -> list[str]:
+    def sample_ids(self) -> list[str]:
         """Whose words are shown: first of records on days with a vouched one, then of the author who taught it most, then
         the newest; what was only claimed comes last. A single newcomer never puts other words into what others taught."""
         taught: dict[str, int] = {}
@@ -159,27 +159,29 @@ def shared_out(things: Iterable[T], source: Callable[[T], str | None], places: i
         yield from more
 
 
-def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> dict[str, Support]:
+def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> dict[str, Evidence]:
     """The support of each item. `same` names, for items that were merged, the one that stands for all of them."""
-    supports: dict[str, Support] = {}
+    supports: dict[str, Evidence] = {}
     for tally in tallies:
         item = same.get(tally.item, tally.item) if same else tally.item
         support = supports.get(item)
         if support is None:
-            support = supports[item] = Support(item)
+            support = supports[item] = Evidence(item)
         support.add(tally)
     return supports
 
 
 # ---- adopted ------------------------------------------------------------
 
+# The origin of what came from a training memory. Its `data`: `memory`, the file without what
+# follows; `scores`, the score histories; `log`, the episode log without its summaries (the episodes
+# are records, and may be forgotten).
 TRAINING_MEMORY: Final = "training_memory"
-"""The origin of what came from a training memory. Its `data`: `memory`, the file without what follows; `scores`, the score
-histories; `log`, the episode log without its summaries (the episodes are records, and may be forgotten)."""
 
+# The origin of what came from an older fix history. Its `data` is either `knowledge_base`, the file
+# of that name, or what the database had added up: `issue_patterns` and `model_characteristics`,
+# lists of rows.
 FIX_HISTORY: Final = "fix history"
-"""The origin of what came from an older fix history. Its `data` is either `knowledge_base`, the file of that name, or what the
-database had added up: `issue_patterns` and `model_characteristics`, lists of rows."""
 
 _MARKS: Final = (("[WORKS]", "works"), ("[AVOID]", "avoid"))
 _CONSOLIDATED: Final = "[CONSOLIDATED]"
@@ -258,19 +260,19 @@ class TrainingMemory(Model):
     older_scores: dict[RequiredName, OlderScores] = Field(default_factory=dict)
 
 
-class Told(NamedTuple):
+class AdoptedClaims(NamedTuple):
     """A record that came from a training memory, and what it says."""
 
     record: Adopted
     memory: TrainingMemory
 
 
-def told_by(records: Iterable[Adopted]) -> Iterator[Told]:
+def adopted_claims(records: Iterable[Adopted]) -> Iterator[AdoptedClaims]:
     """Those that came from a training memory, as far as they can be read: a file of records may hold anything."""
     for record in records:
         if record.origin == TRAINING_MEMORY:
             try:
-                yield Told(record, TrainingMemory.model_validate(record.data.get("memory")))
+                yield AdoptedClaims(record, TrainingMemory.model_validate(record.data.get("memory")))
             except InvalidInputError:
                 continue
 
@@ -302,7 +304,7 @@ class ClaimedCard(NamedTuple):
     claim: Claim
 
 
-def rules_of(told: Iterable[Told], task_id: str | None, now_us: int) -> Iterator[ClaimedRule]:
+def rules_of(told: Iterable[AdoptedClaims], task_id: str | None, now_us: int) -> Iterator[ClaimedRule]:
     """Rules of a task; of None, those of no task. Nobody says anything after `now_us`."""
     for record, memory in told:
         places = {(kind, rule_key(text, kind)): place for place, (kind, text) in enumerate(_rules_said(memory, task_id))}
@@ -318,7 +320,7 @@ def adopted_text(memory: TrainingMemory, task_id: str | None, kind: str, items: 
     return " ".join(said[-1].split())[: limits.LESSON_CHARS_MAX] if said else None
 
 
-def cards_of(told: Iterable[Told], task_id: str | None, now_us: int) -> Iterator[ClaimedCard]:
+def cards_of(told: Iterable[AdoptedClaims], task_id: str | None, now_us: int) -> Iterator[ClaimedCard]:
     """Mistake cards of a task, or of all of them."""
     for record, memory in told:
         for card in _cards_said(memory):

@@ -67,8 +67,9 @@ from hardwon.text.words import canonical, key_of
 DAY_US: Final = limits.DAY_US
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
 NOT_HELPED, HELPED = 0, 1
+# Levels of a score are twentieths: 0.50 and 0.85, the thresholds of training memory, begin one
+# each.
 LEVELS: Final = 20
-"""Levels of a score are twentieths: 0.50 and 0.85, the thresholds of training memory, begin one each."""
 
 MILLIONTHS: Final = 1_000_000
 BETWEEN_NAMES: Final = "\n"  # no name contains it
@@ -76,7 +77,7 @@ BETWEEN_NAMES: Final = "\n"  # no name contains it
 TEACHING_STATUSES: Final[tuple[Status, ...]] = ("hypothesis", "verified", "published")
 
 
-class Lesson(NamedTuple):
+class Increment(NamedTuple):
     """One thing to count. `value` is a score in millionths, 0 where there is none."""
 
     scope: str
@@ -107,6 +108,7 @@ class Tally(NamedTuple):
         return sum(self.levels)
 
 
+# Which kind of record teaches in a scope; each scope is taught by one kind.
 KIND_OF_SCOPE: Final[Mapping[str, str]] = {
     "tool": "experience",
     **dict.fromkeys(("pair", "act.all", "act.situation", "act.action", "act.word"), "trajectory"),
@@ -114,13 +116,13 @@ KIND_OF_SCOPE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("fix", "fix.type", "fix.model", "fix.subject", "fix.signature", "fix.hour"), "fix"),
     **dict.fromkeys(("strategy.type", "strategy.model", "strategy.signature"), "fix"),
 }
-"""Which kind of record teaches in a scope; each scope is taught by one kind."""
 
 
+# Counted without their newest record: nobody asks for it, and taking one back need not look for the
+# next.
 ANONYMOUS_SCOPES: Final = frozenset(
     {"tool", "fix", "fix.subject", "fix.hour", "episode", "act.all", "act.situation", "act.action", "act.word", "credit"}
 )
-"""Counted without their newest record: nobody asks for it, and taking one back need not look for the next."""
 
 
 _SCORED_SCOPES: Final = frozenset({"score", "works", "avoid", "card", "card.foreign"})
@@ -135,20 +137,20 @@ def level_of_score(score: float) -> int:
     return min(round(score * MILLIONTHS) * LEVELS // MILLIONTHS, LEVELS - 1)
 
 
-def lessons_of(record: Record) -> tuple[Lesson, ...]:
+def tallies_of(record: Record) -> tuple[Increment, ...]:
     """Everything the record teaches. What it is worth (its status, its author, its day) is counted with it."""
     teach = _TEACHERS.get(record.kind)
     lessons = teach(record) if teach and not _is_echo(record) else ()
     return (*lessons, *_credits(record)) if record.recalled else lessons
 
 
-def _credits(record: Record) -> Iterator[Lesson]:
+def _credits(record: Record) -> Iterator[Increment]:
     """What was recalled before an attempt helped, or did not, as the attempt turned out."""
     good = record.turned_out_well
     if good is not None:
         recalled = [each for each in dict.fromkeys(record.recalled or ()) if each != record.id]
         for each in recalled[: limits.LESSONS_PER_RECORD_MAX]:
-            yield Lesson("credit", each, "", HELPED if good else NOT_HELPED, 0)
+            yield Increment("credit", each, "", HELPED if good else NOT_HELPED, 0)
 
 
 def _is_echo(record: Record) -> bool:
@@ -161,14 +163,14 @@ def _is_echo(record: Record) -> bool:
     return False
 
 
+# How every context begins (`recall.fence`).
 OUR_FENCE: Final = "<hardwon-memory"
-"""How every context begins (`recall.fence`)."""
 
 
 # --- experiences ------------------------------------------------------------------------------------------------
 
 
-def _of_experience(record: Experience) -> tuple[Lesson, ...]:
+def _of_experience(record: Experience) -> tuple[Increment, ...]:
     good = record.turned_out_well
     if good is None:
         return ()
@@ -178,16 +180,16 @@ def _of_experience(record: Experience) -> tuple[Lesson, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _of_tool(tool: str, task: str, succeeded: bool) -> tuple[Lesson, ...]:
+def _of_tool(tool: str, task: str, succeeded: bool) -> tuple[Increment, ...]:
     level = SUCCEEDED if succeeded else FAILED
     task = " ".join(task.split())[: limits.NAME_CHARS_MAX]
-    return tuple(Lesson("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
+    return tuple(Increment("tool", tool, item, level, 0) for item in dict.fromkeys(("", task)))
 
 
 # --- fixes ------------------------------------------------------------------------------------------------------
 
 
-def _of_fix(fix: Fix) -> tuple[Lesson, ...]:
+def _of_fix(fix: Fix) -> tuple[Increment, ...]:
     issue, fixer = fix.issue, fix.fixer_type
     level = level_of_fix(fix)
     signature = generate_issue_signature(issue)
@@ -208,7 +210,7 @@ def _of_fix(fix: Fix) -> tuple[Lesson, ...]:
             ("strategy.model", issue.model, issue.issue_type + BETWEEN_NAMES + strategy),
             ("strategy.signature", signature, strategy),
         ]
-    return tuple(Lesson(scope, key, item, level, 0) for scope, key, item in counted)
+    return tuple(Increment(scope, key, item, level, 0) for scope, key, item in counted)
 
 
 def level_of_fix(fix: Fix) -> int:
@@ -227,7 +229,7 @@ def strategy_key(fix: Fix) -> str:
 # --- episodes ---------------------------------------------------------------------------------------------------
 
 
-def _of_episode(episode: Episode) -> tuple[Lesson, ...]:
+def _of_episode(episode: Episode) -> tuple[Increment, ...]:
     task, value = episode.task_id, round(episode.score * MILLIONTHS)
     counted: dict[tuple[str, str, str], None] = {("score", task, ""): None}
     for scope, texts in (("works", episode.successes), ("avoid", episode.mistakes)):
@@ -237,8 +239,8 @@ def _of_episode(episode: Episode) -> tuple[Lesson, ...]:
         about = card.task_id or task
         counted["card" if about == task else "card.foreign", about, card_key(card, task)] = None
     level = level_of_score(episode.score)
-    episodes = Lesson("episode", "", "", 0, 0)
-    return (episodes, *(Lesson(scope, key, item, level, value) for scope, key, item in counted))
+    episodes = Increment("episode", "", "", 0, 0)
+    return (episodes, *(Increment(scope, key, item, level, value) for scope, key, item in counted))
 
 
 def rule_key(text: str, kind: str = "") -> str:
@@ -265,23 +267,23 @@ def card_key(card: MistakeCard, task_id: str) -> str:
 # --- trajectories -----------------------------------------------------------------------------------------------
 
 
-def _of_trajectory(trajectory: Trajectory) -> tuple[Lesson, ...]:
+def _of_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
     pairs = [
-        Lesson("pair", pair.diagnosis, pair.action, HELPED if pair.helped else NOT_HELPED, 0)
+        Increment("pair", pair.diagnosis, pair.action, HELPED if pair.helped else NOT_HELPED, 0)
         for pair, _ in pairs_of(trajectory)
     ]
     acts = [
-        Lesson(f"act.{counted.what}", counted.which, "", HELPED if worked else NOT_HELPED, 0)
+        Increment(f"act.{counted.what}", counted.which, "", HELPED if worked else NOT_HELPED, 0)
         for counted, worked in outcomes_of(trajectory.steps[-limits.STEPS_LEARNED_MAX :])
     ]
     return (*pairs, *acts)
 
 
-def _of_cleaned(cleaned: Cleaned) -> tuple[Lesson, ...]:
-    return tuple(Lesson._make(lesson) for lesson in cleaned.lessons)
+def _of_cleaned(cleaned: Cleaned) -> tuple[Increment, ...]:
+    return tuple(Increment._make(lesson) for lesson in cleaned.lessons)
 
 
-_TEACHERS: Final[Mapping[str, Callable[..., tuple[Lesson, ...]]]] = {
+_TEACHERS: Final[Mapping[str, Callable[..., tuple[Increment, ...]]]] = {
     "experience": _of_experience,
     "fix": _of_fix,
     "cleaned": _of_cleaned,
@@ -306,12 +308,14 @@ def keys_of(record: Record) -> tuple[str, ...]:
     return tuple(sorted(keys))
 
 
+# Kinds that always have keys of their own; any kind has one where its envelope names a failure or a
+# session.
 KEYED_KINDS: Final = frozenset({"fix", "fact", "trajectory", "decision", "adopted", "cleaned"})
-"""Kinds that always have keys of their own; any kind has one where its envelope names a failure or a session."""
 
 
+# Where an experience keeps keys of the caller's that a record has a meaning of its own for, such as
+# `id`.
 OWN_KEYS: Final = "own_keys"
-"""Where an experience keeps keys of the caller's that a record has a meaning of its own for, such as `id`."""
 
 
 def has_keys(record: Record) -> bool:
@@ -441,26 +445,26 @@ def decision_key(decision: Decision) -> str:
 # --- adding up --------------------------------------------------------------------------------------------------
 
 
-class Taught(NamedTuple):
-    """A record's lessons with what they are counted under."""
+class RecordCounts(NamedTuple):
+    """What a record adds to the tallies, with what it is counted under."""
 
     project_id: str
     author: str
     at_us: int
     id: str
     status: str
-    lessons: tuple[Lesson, ...]
+    increments: tuple[Increment, ...]
 
 
+# project, scope, key, item, day, author
 TallyKey = tuple[str, str, str, str, int, str]
-"""project, scope, key, item, day, author"""
 
 _NONE: Final = [0] * LEVELS
 _NOBODY: Final = (0, "")
 _FIRST_LEVEL: Final = 5  # where the levels begin among a tally's figures
 
 
-def add_up(taught: Iterable[Taught]) -> dict[TallyKey, list[Any]]:
+def sum_counts(taught: Iterable[RecordCounts]) -> dict[TallyKey, list[Any]]:
     """The tallies of some records: under each key [vouched, total, best, last_us, last_id, times at level 0, at level 1 …]."""
     tallies: dict[TallyKey, list[Any]] = {}
     for project, author, at_us, record_id, status, lessons in taught:

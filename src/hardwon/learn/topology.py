@@ -15,8 +15,8 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import INTAKE, AnyRecord
 
+# The area of what lies directly in the folder of its outcome.
 UNSORTED: Final = "(unsorted)"
-"""The area of what lies directly in the folder of its outcome."""
 
 
 class FolderCount(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from hardwon import limits
 from hardwon.errors import DamagedError
 from hardwon.learn.fix_rows import document_signature, pattern_name
-from hardwon.learn.tallies import SUCCEEDED, generate_issue_signature, lessons_of, level_of_fix, same_strategy_key, strategy_key
+from hardwon.learn.tallies import SUCCEEDED, generate_issue_signature, level_of_fix, same_strategy_key, strategy_key, tallies_of
 from hardwon.memory.project import done_again, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
@@ -227,7 +227,7 @@ def cleaned_of(fix: Fix, decision_id: str, packed: str | None) -> Cleaned:
         fix_commands=[command[: limits.LESSON_CHARS_MAX] for command in fix.fix_commands[: limits.FIXES_LISTED_MAX]],
         analysis="" if any(map(str.strip, fix.fix_commands)) else fix.analysis[: limits.LESSON_CHARS_MAX],
         level=level_of_fix(fix),
-        lessons=list(lessons_of(fix)),
+        lessons=list(tallies_of(fix)),
         packed=packed,
     )
 

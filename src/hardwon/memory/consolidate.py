@@ -160,7 +160,7 @@ def _consolidate_task(task: str, knowledge: Knowledge, drafts: Drafts) -> tuple[
 
 
 def _link_opposite_rules(task: str, weighed: Sequence[Weighed], texts: Texts, drafts: Drafts) -> None:
-    evidence = {(each.kind, each.support.item): each.support.evidence[0] for each in weighed}
+    evidence = {(each.kind, each.support.item): each.support.newest_ids[0] for each in weighed}
     for works, avoid in opposite_rules(texts["works"], texts["avoid"]):
         drafts.add(
             "contradiction",
@@ -181,7 +181,7 @@ def _promote(target: str, weighed: Weighed, text: str, tasks: Iterable[str], kno
             target=target,
             text=text,
             tasks=sorted({other.task_id for other in active}),
-            evidence=sorted({found for other in active for found in other.support.evidence})[: limits.ITEMS_MAX],
+            evidence=sorted({found for other in active for found in other.support.newest_ids})[: limits.ITEMS_MAX],
         )
 
 

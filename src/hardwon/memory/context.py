@@ -13,11 +13,21 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from hardwon import limits
-from hardwon.brief.advice import Advice, Attempt, advice_on
-from hardwon.brief.compose import Act, Case, Line, Room, examples, say_by_turns, say_digests
+from hardwon.brief.advice import Advice, PastAttempt, advice_on
+from hardwon.brief.compose import Budget, Example, ExampleStep, add_by_turns, add_digests, lines_of
 from hardwon.brief.fence import fenced, fenced_line
-from hardwon.brief.lines import Lesson, command_without_mark, shown_name, sources_mark, without_mark
-from hardwon.learn.actions import Counted, Outlook, Record, Situation, error_in, judged_by, outlook, same_action, worked
+from hardwon.brief.lines import Line, command_without_mark, shown_name, sources_mark, without_mark
+from hardwon.learn.actions import (
+    ActionContext,
+    ActionKey,
+    Forecast,
+    Outcomes,
+    error_in,
+    forecast,
+    judged_by,
+    same_action,
+    worked,
+)
 from hardwon.learn.fixes import Choice, ModelHistory, Strategy
 from hardwon.learn.rules import Card, Rule
 from hardwon.learn.tallies import (
@@ -63,7 +73,7 @@ SORTS: Final = ("signature", "model", "type", NOT_AGAIN)
 _CONSIDERED: Final = 2  # times as many as are said: a source may have no room left for its second
 
 
-def fixer_lessons(known: Knowledge, issue: Issue, fixer: str | None, history_tokens_max: int) -> Iterator[Lesson]:
+def fixer_lessons(known: Knowledge, issue: Issue, fixer: str | None, history_tokens_max: int) -> Iterator[Line]:
     """Nothing where nothing is known. Every strategy is in one lesson at most. A line about the model that has more tokens
     than it may is cut to its figures."""
     history = known.model_history(issue.model, fixer) if issue.model else None
@@ -84,7 +94,7 @@ def _worded(known: Knowledge, choices: Iterable[Choice]) -> Iterator[tuple[Choic
     yield from islice(((choice, strategy) for choice, strategy in found if strategy), _CONSIDERED * most)
 
 
-def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Lesson:
+def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Line:
     name = clean_line(history.model_name, limits.NAME_CHARS_MAX)
     counts = f"{name}: {_times(history.attempts, 'attempt')}, {history.verified} verified, p = {history.p_success:.2f}"
     common = ", ".join(f"{issue} ({count})" for issue, count in history.issues[: limits.ISSUES_IN_CONTEXT_MAX])
@@ -94,10 +104,10 @@ def _of_model(history: ModelHistory, issue_type: str, tokens_max: int) -> Lesson
     line = command_without_mark("; ".join(filter(None, (counts, *details))))
     # Several together say nothing that one of them would have to share the room for.
     sources = history.sources if len(history.sources) == 1 else ()
-    return Lesson(f"{line} {mark}", sources, history.vouched, tokens_max=tokens_max, shorter=lambda _: f"{counts} {mark}")
+    return Line(f"{line} {mark}", sources, history.vouched, tokens_max=tokens_max, shorter=lambda _: f"{counts} {mark}")
 
 
-def _of_worked(choice: Choice, strategy: Strategy, issue: Issue) -> Lesson:
+def _of_worked(choice: Choice, strategy: Strategy, issue: Issue) -> Line:
     kind, model = (clean_line(name, limits.NAME_CHARS_MAX) for name in (issue.issue_type, issue.model))
     about = {"signature": "this very issue", "model": f"{kind} on {model}", "type": kind}[choice.scope]
     went = f"worked {strategy.verified} of {strategy.attempts} times, p = {strategy.p_success:.2f}"
@@ -106,14 +116,14 @@ def _of_worked(choice: Choice, strategy: Strategy, issue: Issue) -> Lesson:
     return _of_strategy(f"{about}: {_done(strategy)} [{went}, {_mark(strategy)}]", strategy, choice.scope)
 
 
-def _of_failed(choice: Choice, strategy: Strategy) -> Lesson:
+def _of_failed(choice: Choice, strategy: Strategy) -> Line:
     where = " for this very issue" if choice.scope == "signature" else ""
     warning = f"did not work{where}, {strategy.attempts} of {strategy.attempts} times; do not repeat"
     return _of_strategy(f"{warning}: {_done(strategy)} [{_mark(strategy)}]", strategy, NOT_AGAIN)
 
 
-def _of_strategy(line: str, strategy: Strategy, sort: str) -> Lesson:
-    return Lesson(line, strategy.sources, strategy.vouched, strategy.evidence, sort=sort, strategy=strategy.id)
+def _of_strategy(line: str, strategy: Strategy, sort: str) -> Line:
+    return Line(line, strategy.sources, strategy.vouched, strategy.evidence, sort=sort, strategy=strategy.id)
 
 
 def _done(strategy: Strategy) -> str:
@@ -292,17 +302,17 @@ class Recaller:
         banned = {lesson.strategy for lesson in warnings}
         groups = [[case for case in map(_case, group) if case.strategy not in banned] for group in (fresh, stale)]
         spoken = [*lessons, *unproven]
-        room = Room(budget - count(fenced([], mark) + "\n"), count, len(_sources(spoken, fresh or stale)) < 2)
+        room = Budget(budget - count(fenced([], mark) + "\n"), count, len(_sources(spoken, fresh or stale)) < 2)
         for group, cases in zip((fresh, stale), groups, strict=True):  # what may no longer hold takes the room that is left
             spoken += _sentences(group, int(budget * _SENTENCE_SHARE), room)
-            spoken += examples(cases)
+            spoken += lines_of(cases)
         # Rules do not crowd out what was said last, nor what worked what did not.
-        first = [each for each in (*unproven[:1], *warnings[:1]) if room.cost(each.line) <= room.left // 2]
+        first = [each for each in (*unproven[:1], *warnings[:1]) if room.cost(each.text) <= room.left // 2]
         places |= dict.fromkeys(SORTS, limits.FIXES_IN_CONTEXT_MAX)
         pools = {_UNPROVEN: int(limits.UNPROVEN_SHARE_MAX * budget)} if hits else {}
-        say_by_turns(spoken, first, places, pools, room)
+        add_by_turns(spoken, first, places, pools, room)
         for cases in groups:
-            say_digests(asked[: limits.INDEXED_CHARS_MAX], [each for each in cases if each.strategy not in room.said], room)
+            add_digests(asked[: limits.INDEXED_CHARS_MAX], [each for each in cases if each.strategy not in room.said], room)
         return _within(room.lines, hits, budget, count, mark)
 
     def _hits_to_say(self, asked: str) -> list[Hit]:
@@ -313,9 +323,7 @@ class Recaller:
             [pair for place, pair in enumerate(ranked) if place < first or pair[1].stored.kind in ("trajectory", "fix")]
         )
 
-    def _lessons(
-        self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int
-    ) -> Iterator[Lesson]:
+    def _lessons(self, task_id: str | None, issue: Issue | None, fixer: str | None, history_tokens_max: int) -> Iterator[Line]:
         """Rules of the task, how its episodes went, and what was done about the issue."""
         if task_id is not None:
             yield from map(_of_rule, self._known.rules(task_id, "active", limits.RULES_IN_CONTEXT_MAX))
@@ -323,11 +331,11 @@ class Recaller:
             if scores.mean is not None and scores.best is not None:
                 name = clean_line(task_id, limits.NAME_CHARS_MAX)
                 line = f"mean score on {name}: {scores.mean:.2f}, best {scores.best:.2f} [{_episodes(scores.episodes)}]"
-                yield Lesson(line)
+                yield Line(line)
         if issue:
             yield from fixer_lessons(self._known, issue, fixer, history_tokens_max)
 
-    def _unproven(self, task_id: str, places: Mapping[str, int]) -> list[Lesson]:
+    def _unproven(self, task_id: str, places: Mapping[str, int]) -> list[Line]:
         """What was said of the task and is not borne out yet: the newest rules and the mistake cards, which take turns, and the
         last episode; before them where it has something to say that they have not. So a lesson is in the very next context
         after the episode that taught it. What was only adopted comes last."""
@@ -357,28 +365,28 @@ class Recaller:
     def advise(self, action: str, task: str | None, error: str | None, issue: Issue | None, steps: Sequence[Step]) -> Advice:
         failure = failure_hash(error) if error else None
         attempts = [*self._attempts(action), *_attempts_so_far(steps, action)]
-        view = self._outlook(action, Situation.after(steps), attempts)
+        view = self._forecast(action, ActionContext.after(steps), attempts)
         instead = self._worked_instead(action, task, error, issue)
         return advice_on(attempts, failure, view.p_success, view.worst, instead)
 
-    def _attempts(self, action: str) -> list[Attempt]:
+    def _attempts(self, action: str) -> list[PastAttempt]:
         """Earlier attempts at the very same action, and experiences that are worded like it."""
         found = self._store.by_key(self._project, [attempt_key(action)], Filters(), limits.SIMILAR_CONSIDERED_MAX)
         said = self._store.search(self._project, query_terms(action), Filters(kind="experience"), CANDIDATES)
         distinct = {each.id: each.stored for each in (*found, *(each for each, _ in said))}
         return [attempt for record in readable(distinct.values()) for attempt in _attempts_in(record, action)]
 
-    def _outlook(self, action: str, situation: Situation, attempts: Sequence[Attempt]) -> Outlook:
+    def _forecast(self, action: str, situation: ActionContext, attempts: Sequence[PastAttempt]) -> Forecast:
         uncounted = [attempt.worked for attempt in attempts if not attempt.counted]
-        itself = Record(uncounted.count(True), uncounted.count(False))
+        itself = Outcomes(uncounted.count(True), uncounted.count(False))
         records = {}
         for counted in judged_by(action, situation):
             helped = failed = 0
             for daily in self._known.daily(f"act.{counted.what}", counted.which):
                 helped += daily.levels[HELPED]
                 failed += daily.levels[NOT_HELPED]
-            records[Counted(*counted)] = Record(helped, failed)
-        return outlook(action, situation, records, itself)
+            records[ActionKey(*counted)] = Outcomes(helped, failed)
+        return forecast(action, situation, records, itself)
 
     def _worked_instead(self, action: str, task: str | None, error: str | None, issue: Issue | None) -> list[str]:
         """What helped against the error, what fixed the issue, what worked for the like of the task; not the action itself."""
@@ -402,25 +410,25 @@ _SENTENCE_TOKENS_MIN: Final = 12  # less than that of it says nothing
 _UNPROVEN: Final = "unproven"
 
 
-def _of_rule(rule: Rule) -> Lesson:
+def _of_rule(rule: Rule) -> Line:
     mark = f"[{_support(rule.episodes, rule.adopted)}, {sources_mark(rule.sources, rule.vouched)}]"
     line = f"{without_mark(clean_line(str(rule), limits.LESSON_CHARS_MAX))} {mark}"
     only_claimed = bool(rule.adopted and not rule.episodes and not rule.vouched)
-    return Lesson(line, rule.sources, rule.vouched, rule.evidence, "", "rule", only_claimed)
+    return Line(line, rule.sources, rule.vouched, rule.evidence, "", "rule", only_claimed)
 
 
-def _of_card(card: Card) -> Lesson:
+def _of_card(card: Card) -> Line:
     said = f"{card.mistake_type}: {card.lesson}" + (f" Evidence: {card.evidence}" if card.evidence else "")
     mark = f"[{_support(card.seen_count, 0, card.adopted_count)}, {sources_mark(card.sources, card.vouched)}]"
     line = f"{without_mark(clean_line(said, limits.LESSON_CHARS_MAX))} {mark}"
-    return Lesson(line, card.sources, card.vouched, card.records, "", "card", not card.seen_count and not card.vouched)
+    return Line(line, card.sources, card.vouched, card.records, "", "card", not card.seen_count and not card.vouched)
 
 
-def _of_episode(episode: Episode, said: str, stale: bool) -> Lesson:
+def _of_episode(episode: Episode, said: str, stale: bool) -> Line:
     said = without_mark(clean_line(said, limits.LESSON_CHARS_MAX))
     line = f"last episode, score {episode.score:.2f}: {said} {mark_of(episode, stale)}"
     author, vouched = episode.metadata.source.author, int(_source_of(episode) is None)
-    return Lesson(line, (author,), vouched, (episode.id,), _told(episode))
+    return Line(line, (author,), vouched, (episode.id,), _told(episode))
 
 
 def _episodes(count: int) -> str:
@@ -439,19 +447,19 @@ def _same(one: str, other: str) -> bool:
     return same_action(one) == same_action(other)
 
 
-def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[Attempt]:
+def _attempts_so_far(steps: Sequence[Step], action: str) -> Iterator[PastAttempt]:
     """Those of the current attempt: they come after everything that is kept. The situation counts them."""
     for number, step in enumerate(steps):
         if _same(step.action, action):
             failure, said = _failure_in(step)
             shown = clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
-            yield Attempt(_NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=True)
+            yield PastAttempt(_NOW_US + number, "", step.action, worked(step), failure, shown, None, counted=True)
 
 
 _NOW_US: Final = 2**62  # later than any record
 
 
-def _attempts_in(record: AnyRecord, action: str) -> Iterator[Attempt]:
+def _attempts_in(record: AnyRecord, action: str) -> Iterator[PastAttempt]:
     if isinstance(record, Trajectory):
         ended_badly = record.metadata.validation.failure_hash if not record.turned_out_well else None
         for number, step in enumerate(record.steps, 1):
@@ -487,9 +495,9 @@ def _failure_of(fix: Fix) -> str:
     return known or generate_issue_signature(fix.issue)
 
 
-def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str, *, counted: bool = False) -> Attempt:
+def _attempt(record: AnyRecord, action: str, good: bool, failure: str, said: str, *, counted: bool = False) -> PastAttempt:
     shown = "" if good else clean_line(error_core(said) or said, limits.LESSON_CHARS_MAX)
-    return Attempt(record.at_us, record.id, action, good, failure, shown, _source_of(record), counted)
+    return PastAttempt(record.at_us, record.id, action, good, failure, shown, _source_of(record), counted)
 
 
 def mark_of(record: AnyRecord, stale: bool = False) -> str:
@@ -498,16 +506,18 @@ def mark_of(record: AnyRecord, stale: bool = False) -> str:
     return f"[{shown_name(record.metadata.source.author)}{sure}{', stale' if stale else ''}]"
 
 
-def _acts(record: AnyRecord) -> list[Act]:
+def _acts(record: AnyRecord) -> list[ExampleStep]:
     if isinstance(record, Trajectory):
         steps = record.steps[-limits.CASE_ACTS_MAX :]
         return [
-            Act(step.action[: limits.ACTION_CHARS_MAX], step.observation[: limits.ACTION_CHARS_MAX], earned, worked(step))
+            ExampleStep(
+                step.action[: limits.ACTION_CHARS_MAX], step.observation[: limits.ACTION_CHARS_MAX], earned, worked(step)
+            )
             for step, earned in zip(steps, _earned(steps, record.final_reward), strict=True)
         ]
     if isinstance(record, Fix) and record.fix_commands:
         action = " && ".join(record.fix_commands)[: limits.ACTION_CHARS_MAX]
-        return [Act(action, record.analysis[: limits.ACTION_CHARS_MAX], float(record.succeeded), record.succeeded)]
+        return [ExampleStep(action, record.analysis[: limits.ACTION_CHARS_MAX], float(record.succeeded), record.succeeded)]
     return []
 
 
@@ -520,12 +530,12 @@ def _earned(steps: Sequence[Step], final_reward: float) -> list[float]:
     return [0.0] * (len(steps) - 1) + [final_reward * (step.reward == 0) for step in steps[-1:]]
 
 
-def _case(hit: Hit) -> Case:
+def _case(hit: Hit) -> Example:
     record = hit.record
     task = record.task if isinstance(record, Trajectory) else record.issue.description if isinstance(record, Fix) else ""
     relevance = max(hit.why.get("text", 0.0), _LEAST)
     strategy = strategy_key(record) if isinstance(record, Fix) else ""
-    return Case(record.id, task, _acts(record), relevance, mark_of(record, hit.stale), _source_of(record), strategy)
+    return Example(record.id, task, _acts(record), relevance, mark_of(record, hit.stale), _source_of(record), strategy)
 
 
 _LEAST: Final = 1e-6  # a case that was found by its key, not by its words, still has a say
@@ -536,13 +546,13 @@ def _source_of(record: AnyRecord) -> str | None:
     return None if record.metadata.validation.status in VOUCHED_STATUSES else record.metadata.source.author
 
 
-def _sources(lessons: Iterable[Lesson], hits: Sequence[Hit]) -> set[str]:
+def _sources(lessons: Iterable[Line], hits: Sequence[Hit]) -> set[str]:
     """Who has something relevant to say."""
     sources = {source for lesson in lessons for source in lesson.sources}
     return sources | {hit.record.metadata.source.author for hit in hits if hit.score >= RELEVANT_FROM * hits[0].score}
 
 
-def _sentences(hits: Sequence[Hit], tokens_max: int, room: Room) -> Iterator[Lesson]:
+def _sentences(hits: Sequence[Hit], tokens_max: int, room: Budget) -> Iterator[Line]:
     """Hits that are a sentence: experiences, facts and episodes, and how it turned out."""
     for hit in hits[: limits.RULES_IN_CONTEXT_MAX]:
         record = hit.record
@@ -555,7 +565,7 @@ def _sentences(hits: Sequence[Hit], tokens_max: int, room: Room) -> Iterator[Les
                 yield _of_sentence(f"score {record.score:.2f}", said, hit, tokens_max, room)
 
 
-def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Room) -> Lesson:
+def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Budget) -> Line:
     """As much of it as one record may take."""
     source, mark = _source_of(hit.record), mark_of(hit.record, hit.stale)
 
@@ -566,7 +576,7 @@ def _of_sentence(what: str, content: str, hit: Hit, tokens_max: int, room: Room)
 
     line = f"{what}: {content} {mark}"
     ids = (hit.record.id,)
-    return Lesson(line, (source,) if source else (), not source, ids, content, tokens_max=tokens_max, shorter=shorter)
+    return Line(line, (source,) if source else (), not source, ids, content, tokens_max=tokens_max, shorter=shorter)
 
 
 def _told(episode: Episode) -> str:

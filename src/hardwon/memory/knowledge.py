@@ -62,15 +62,15 @@ from hardwon.learn.rules import (
 )
 from hardwon.learn.support import (
     TRAINING_MEMORY,
-    Support,
-    Told,
+    AdoptedClaims,
+    Evidence,
     adopted_card,
+    adopted_claims,
     adopted_text,
     cards_of,
     gather,
     rules_of,
     shared_out,
-    told_by,
 )
 from hardwon.learn.tallies import (
     BETWEEN_NAMES,
@@ -135,9 +135,9 @@ class Knowledge:
         self._counts: dict[tuple[str, str], list[Daily]] = {}
         self._shared: dict[tuple[str, str], Shares] = {}
         self._weighed: dict[str, list[Weighed]] = {}
-        self._told: dict[str, Told] | None = None
+        self._told: dict[str, AdoptedClaims] | None = None
         self._episodes: dict[str, list[Episode]] = {}
-        self._scored: dict[str, Support] = {}
+        self._scored: dict[str, Evidence] = {}
         self._weighed_claimed: dict[tuple[str | None, frozenset[tuple[str, str]]], list[Weighed]] = {}
 
     def daily(self, scope: str, key: str) -> list[Daily]:
@@ -155,7 +155,7 @@ class Knowledge:
     def _all(self, scope: str, key: str) -> list[Tally]:
         return self._store.tallies(self._project, scope, key, limits.ITEMS_CONSIDERED_MAX)
 
-    def _supports(self, scope: str, key: str, same: Mapping[str, str] | None = None) -> dict[str, Support]:
+    def _supports(self, scope: str, key: str, same: Mapping[str, str] | None = None) -> dict[str, Evidence]:
         return gather(self._all(scope, key), same)
 
     def _first(self, ids: Iterable[str], read: Callable[[AnyRecord], T | None]) -> T | None:
@@ -237,7 +237,7 @@ class Knowledge:
             if not between or issue_type in (None, about):
                 shares.setdefault(strategy, Share()).include(share)
                 items.setdefault(strategy, []).append(item)
-        tried: dict[str, Support] = {}
+        tried: dict[str, Evidence] = {}
         wanted = {strategy: share for strategy, share in shares.items() if share.verified or not successful}
         for strategies in equally_likely(wanted, usual_p):
             if not tried and len(strategies) > _LOOKED_UP_ONE_BY_ONE:
@@ -255,14 +255,14 @@ class Knowledge:
         ranked = (rank_strategies([support], usual_p, self.today)[0] for support in supports)
         return list(islice(filter(None, map(self.worded_strategy, ranked)), limit))
 
-    def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Support:
-        support = Support(strategy)
+    def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Evidence:
+        support = Evidence(strategy)
         for item in items:
             for tally in self._store.tallies_of_item(self._project, scope, key, item):
                 support.add(tally)
         return support
 
-    def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Support]:
+    def _tried(self, scope: str, key: str, issue_type: str | None = None) -> dict[str, Evidence]:
         """What was done about an issue type, by a model's name or by a signature, by strategy."""
         found = self._all(f"strategy.{scope}", key)
         if scope != "model":
@@ -272,7 +272,7 @@ class Knowledge:
 
     def worded_strategy(self, ranked: RankedStrategy) -> Strategy | None:
         """In the words of a fix that used it; None where none can be read."""
-        did = self._first(ranked.support.spokesmen, _did)
+        did = self._first(ranked.support.sample_ids, _did)
         return strategy_from(ranked, did) if did else None
 
     def choices_for(self, issue: Issue, fixer: str | None) -> Choices:
@@ -507,7 +507,7 @@ class Knowledge:
         return self._weighed[task_id]
 
     @property
-    def _adopted(self) -> dict[str, Told]:
+    def _adopted(self) -> dict[str, AdoptedClaims]:
         """What was adopted, by the id of its record: what somebody vouches for first, then the newest of each source, which
         take turns. Read once."""
         if self._told is None:
@@ -520,16 +520,16 @@ class Knowledge:
             others = self._store.by_key(self._project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most)
             chosen = {each.id: each.stored for each in (*vouched, *_in_turns(others))}
             records = [each for each in readable(islice(chosen.values(), most)) if isinstance(each, Adopted)]
-            self._told = {told.record.id: told for told in told_by(records)}
+            self._told = {told.record.id: told for told in adopted_claims(records)}
             self._records.update((record.id, record) for record in records)
         return self._told
 
-    def _claimed(self, task_id: str | None, same: Mapping[str, str]) -> dict[str, dict[str, Support]]:
+    def _claimed(self, task_id: str | None, same: Mapping[str, str]) -> dict[str, dict[str, Evidence]]:
         """What was adopted about a task (None: about none in particular), by kind of rule and item."""
-        found: dict[str, dict[str, Support]] = {}
+        found: dict[str, dict[str, Evidence]] = {}
         for kind, item, claim in rules_of(self._adopted.values(), task_id, self._now_us):
             leader = same.get(item, item)
-            support = found.setdefault(kind, {}).setdefault(leader, Support(leader))
+            support = found.setdefault(kind, {}).setdefault(leader, Evidence(leader))
             if claim.record_id not in {known.record_id for known in support.claims}:
                 support.claim(claim)
         return found
@@ -543,7 +543,7 @@ class Knowledge:
         return self._weighed_claimed[task_id, shown]
 
     def _weigh_claims(self, task_id: str | None, shown: frozenset[tuple[str, str]]) -> list[Weighed]:
-        found: list[tuple[str | None, dict[str, dict[str, Support]]]] = [(None, self._claimed(None, {}))]
+        found: list[tuple[str | None, dict[str, dict[str, Evidence]]]] = [(None, self._claimed(None, {}))]
         if task_id is not None:
             found.append((task_id, {_WRITTEN: self._claimed(task_id, {}).get(_WRITTEN, {})}))
         weighed: list[Weighed] = []
@@ -562,18 +562,18 @@ class Knowledge:
         own = self._own_scores(task_id)
         return Thresholds.of(own.levels if own.records else [])
 
-    def _own_scores(self, task_id: str) -> Support:
+    def _own_scores(self, task_id: str) -> Evidence:
         """Without those of adopted episodes: a file must not decide what is good here. An author's day counts as adopted if
         the last of its episodes was."""
         if task_id not in self._scored:
             own = (tally for tally in self._all("score", task_id) if not is_derived(tally.last_id))
-            self._scored[task_id] = gather(own).get("", Support(""))
+            self._scored[task_id] = gather(own).get("", Evidence(""))
         return self._scored[task_id]
 
     def worded(self, weighed: Weighed, same: Mapping[str, str]) -> str | None:
         """The rule in the words of an episode that shows it."""
         items = {weighed.support.item, *(item for item, leader in same.items() if leader == weighed.support.item)}
-        return self._first(weighed.support.spokesmen, partial(self._words_of_rule, weighed, items))
+        return self._first(weighed.support.sample_ids, partial(self._words_of_rule, weighed, items))
 
     def _words_of_rule(self, weighed: Weighed, items: Iterable[str], record: AnyRecord) -> str | None:
         told = self._adopted.get(record.id)
@@ -690,7 +690,7 @@ class Knowledge:
         allowed = few_of_each(self._ranked_cards(task_id), lambda each: each.only_source, limit)
         return list(islice(filter(None, map(self._worded_card, allowed)), _CONSIDERED * limit))
 
-    def _ranked_cards(self, task_id: str | None) -> list[Support]:
+    def _ranked_cards(self, task_id: str | None) -> list[Evidence]:
         tasks = [task_id] if task_id is not None else self._tasks_with_cards()
         return ranked_cards((support for task in tasks for support in self._card_supports(task)), self.today)
 
@@ -699,21 +699,21 @@ class Knowledge:
         adopted = sorted({card.task_id for card in cards_of(self._adopted.values(), None, self._now_us)})
         return list(dict.fromkeys([*counted, *adopted]))[: limits.TASKS_CONSIDERED_MAX]
 
-    def _card_supports(self, task: str) -> list[Support]:
+    def _card_supports(self, task: str) -> list[Evidence]:
         own = self._supports("card", task)
         for item, support in self._supports("card.foreign", task).items():
             if believable_foreign(support):
-                whole = own.setdefault(item, Support(item))
+                whole = own.setdefault(item, Evidence(item))
                 for tally in support.tallies:
                     whole.add(tally)
         for card in cards_of(self._adopted.values(), task, self._now_us):
-            support = own.setdefault(card.item, Support(card.item))
+            support = own.setdefault(card.item, Evidence(card.item))
             support.keys.add(task)
             support.claim(card.claim)
         return list(own.values())
 
-    def _worded_card(self, support: Support) -> Card | None:
-        said = self._first(support.spokesmen, partial(self._words_of_card, support.item))
+    def _worded_card(self, support: Evidence) -> Card | None:
+        said = self._first(support.sample_ids, partial(self._words_of_card, support.item))
         return card_from(support, next(iter(support.keys)), said) if said else None
 
     def _words_of_card(self, item: str, record: AnyRecord) -> MistakeCard | None:
@@ -723,7 +723,7 @@ class Knowledge:
         return card_in(record, [item]) if isinstance(record, Episode) else None
 
     def scores(self, task_id: str) -> ScoreHistory:
-        support = self._supports("score", task_id).get("", Support(""))
+        support = self._supports("score", task_id).get("", Evidence(""))
         return score_history(task_id, support, [episode.score for episode in self.newest_episodes(task_id)])
 
     def tasks(self, limit: int) -> list[TaskScores]:
@@ -777,8 +777,8 @@ class Knowledge:
         ranked = sorted(supports, key=lambda pair: (-p_helped(pair[1]), -pair[1].records, -pair[1].last_us, pair[1].item))
         return list(islice(filter(None, (self._solution(*pair) for pair in ranked)), limit))
 
-    def _solution(self, diagnosis: str, support: Support) -> Solution | None:
-        said = self._first(support.spokesmen, partial(_words_of_pair, diagnosis, support.item))
+    def _solution(self, diagnosis: str, support: Evidence) -> Solution | None:
+        said = self._first(support.sample_ids, partial(_words_of_pair, diagnosis, support.item))
         if not said:
             return None
         return Solution(
@@ -789,7 +789,7 @@ class Knowledge:
             helped=support.levels[HELPED],
             p_helped=p_helped(support),
             last_tried=from_us(support.last_us),
-            evidence=tuple(support.evidence),
+            evidence=tuple(support.newest_ids),
         )
 
 
@@ -859,10 +859,10 @@ def _by_order(weighed: Weighed) -> tuple[int, float, int, bool, int, str]:
     return weighed.order
 
 
-def _joined(supports: dict[str, Support], claimed: Mapping[str, Support]) -> dict[str, Support]:
+def _joined(supports: dict[str, Evidence], claimed: Mapping[str, Evidence]) -> dict[str, Evidence]:
     """The supports, with what was claimed for the same items."""
     for item, claims in claimed.items():
-        support = supports.setdefault(item, Support(item))
+        support = supports.setdefault(item, Evidence(item))
         support.keys |= claims.keys
         for claim in claims.claims:
             support.claim(claim)

@@ -11,8 +11,17 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
@@ -36,8 +45,8 @@ def to_us(time: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds  # a third of the time of a division
 
 
+# The last moment that a datetime can tell.
 TIME_US_MAX: Final = to_us(datetime.max.replace(tzinfo=UTC))
-"""The last moment that a datetime can tell."""
 
 
 def from_us(at_us: int) -> datetime:
@@ -126,40 +135,22 @@ def check_name(text: str) -> str:
     return text
 
 
-def _check_unit(value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
-        return float(value) + 0.0  # -0.0 and 0.0 must not be two scores
-    raise refuse("a finite number from 0 to 1")
+class _Native:
+    """A check of pydantic's own, which calls no Python; its error says what is allowed."""
+
+    def __init__(self, schema: CoreSchema, allowed: str) -> None:
+        context: dict[str, str | int | float] = {"allowed": allowed}
+        self.schema = core_schema.custom_error_schema(
+            schema, "allowed", custom_error_message="{allowed}", custom_error_context=context
+        )
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return self.schema
 
 
-def _check_finite(value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isfinite(number):
-            return number + 0.0
-    raise refuse("a finite number")
-
-
-def _check_duration(value: object) -> float:
-    number = _check_finite(value)
-    if number < 0:
-        raise refuse("a finite number of seconds, 0 or more")
-    return number
-
-
-def _check_bool(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise refuse("true or false")
-
-
-def _check_count(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limits.JSON_INT_ABS_MAX:
-        return value
-    raise refuse("a whole number, 0 or more")
+def _number(ge: float | None = None, le: float | None = None) -> CoreSchema:
+    schema = core_schema.float_schema(strict=True, allow_inf_nan=False, ge=ge, le=le)
+    return core_schema.no_info_after_validator_function((0.0).__add__, schema)  # -0.0 and 0.0 must not be two scores
 
 
 def _check_id(value: object) -> str:
@@ -197,7 +188,11 @@ def check_json(value: object) -> object:
 
 def _check_json_leaf(value: object) -> None:
     if isinstance(value, str):
-        _check_surrogates(value)
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise refuse("text that UTF-8 can encode (no lone surrogates)") from None
         if len(value) > limits.TEXT_CHARS_MAX:
             raise refuse(f"text of at most {limits.TEXT_CHARS_MAX} characters")
         _check_text(value)
@@ -210,14 +205,6 @@ def _check_json_leaf(value: object) -> None:
         raise refuse("JSON values: null, true, false, numbers, text, lists, objects")
     elif not math.isfinite(value):
         raise refuse("finite numbers")
-
-
-def _check_surrogates(text: str) -> None:
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise refuse("text that UTF-8 can encode (no lone surrogates)") from None
 
 
 def check_keys(extra: dict[str, Any]) -> None:
@@ -240,11 +227,12 @@ Text = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX), Afte
 Prose = Annotated[Text, AfterValidator(check_not_blank)]
 Name = Annotated[str, Field(strict=True, max_length=limits.NAME_CHARS_MAX), AfterValidator(check_name)]
 RequiredName = Annotated[Name, AfterValidator(check_not_blank)]
-Unit = Annotated[float, Field(ge=0, le=1), BeforeValidator(_check_unit)]
-Finite = Annotated[float, BeforeValidator(_check_finite)]
-Seconds = Annotated[float, Field(ge=0), BeforeValidator(_check_duration)]
-Count = Annotated[int, Field(ge=0), BeforeValidator(_check_count)]
-Flag = Annotated[bool, BeforeValidator(_check_bool)]
+_COUNT: Final = core_schema.int_schema(strict=True, ge=0, le=limits.JSON_INT_ABS_MAX)
+Unit = Annotated[float, _Native(_number(ge=0, le=1), "a finite number from 0 to 1")]
+Finite = Annotated[float, _Native(_number(), "a finite number")]
+Seconds = Annotated[float, _Native(_number(ge=0), "a finite number of seconds, 0 or more")]
+Count = Annotated[int, _Native(_COUNT, "a whole number, 0 or more"), WithJsonSchema({"type": "integer", "minimum": 0})]
+Flag = Annotated[bool, _Native(core_schema.bool_schema(strict=True), "true or false")]
 Scalar = Annotated[str | int | float | bool | None, BeforeValidator(check_json)]
 Time = Annotated[
     datetime,

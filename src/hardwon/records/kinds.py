@@ -64,18 +64,19 @@ EventKind = Literal[
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 STATUSES: Final = get_args(Status)
+# Somebody, or a test, stands behind a record of these.
 VOUCHED_STATUSES: Final[tuple[Status, ...]] = ("verified", "published")
-"""Somebody, or a test, stands behind a record of these."""
 
+# A trajectory's final reward, or an episode's score, from which on it ended well.
 SOLVED_FROM: Final = 0.5
-"""A trajectory's final reward, or an episode's score, from which on it ended well."""
 
+# Kept, moved and merged like records, but nothing that was tried: they are among them only where
+# they are asked for.
 INTERNAL_KINDS: Final[tuple[Kind, ...]] = ("decision", "adopted", "cleaned")
-"""Kept, moved and merged like records, but nothing that was tried: they are among them only where they are asked for."""
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
+# What was decided about one file, and says nothing to others: neither merged nor exported.
 LOCAL_ACTIONS: Final[tuple[Action, ...]] = ("cleanup", "compress")
-"""What was decided about one file, and says nothing to others: neither merged nor exported."""
 VERIFIERS: Final = get_args(Verifier)
 
 KNOWN_ISSUE_TYPES: Final = (
@@ -90,6 +91,7 @@ KNOWN_ISSUE_TYPES: Final = (
 KNOWN_FIXER_TYPES: Final = ("claude", "qwen", "gpt", "gemini", "deepseek", "custom")
 
 Route = tuple[str, tuple[str, ...]]
+# Which outcome goes with which tool, and the key (with its values) that the pair requires.
 ROUTES: Final[Mapping[tuple[str, str | None], Route | None]] = MappingProxyType(
     {
         ("success", "code_interpreter"): ("task_type", ("write", "debug", "refactor", "explain")),
@@ -104,10 +106,9 @@ ROUTES: Final[Mapping[tuple[str, str | None], Route | None]] = MappingProxyType(
         ("interaction", None): ("sentiment", ("positive", "neutral", "negative")),
     }
 )
-"""Which outcome goes with which tool, and the key (with its values) that the pair requires."""
 
+# The folder of what could not be routed. It is kept and counted, and nothing is concluded from it.
 INTAKE: Final = "_intake"
-"""The folder of what could not be routed. It is kept and counted, and nothing is concluded from it."""
 
 
 # --- the envelope -----------------------------------------------------------------------------------------------
@@ -191,8 +192,8 @@ class Metadata(Model):
         return data
 
 
+# The name of a kind of secret; nothing that could be one itself.
 Label = Annotated[str, Field(strict=True, pattern=r"^[a-z0-9-]{1,40}$")]
-"""The name of a kind of secret; nothing that could be one itself."""
 
 
 class Record(Model):

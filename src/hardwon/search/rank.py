@@ -188,11 +188,11 @@ _STEP: Final = 1e-6  # keeps the order of those that have to wait
 
 # ---- bm25 ------------------------------------------------------------
 
+# How soon a word that is repeated stops counting more.
 K1: Final = 1.2
-"""How soon a word that is repeated stops counting more."""
 
+# How far a text is made to answer for its length.
 B: Final = 0.75
-"""How far a text is made to answer for its length."""
 
 _WORTH_MIN: Final = 1e-6  # a word that more than half of all texts have still tells two texts apart that have nothing else
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.errors import DamagedError
-from hardwon.learn.tallies import Taught, lessons_of
+from hardwon.learn.tallies import RecordCounts, tallies_of
 from hardwon.records.kinds import AnyRecord, Event
 from hardwon.search.terms import Filters
 from hardwon.store import knowledge as tallies
@@ -43,7 +43,7 @@ class Kept(NamedTuple):
     """A record with what its row says of it."""
 
     seq: int
-    taught: Taught
+    taught: RecordCounts
     body: str
     record: AnyRecord
 
@@ -93,7 +93,7 @@ class SqlWriter(Writer):
         seq, author, status, *stored = row
         kept = Stored._make(stored)
         record = original_of(kept)
-        taught = Taught(project, author, record.at_us, record.id, status, lessons_of(record))
+        taught = RecordCounts(project, author, record.at_us, record.id, status, tallies_of(record))
         return Kept(seq, taught, kept.body, record)
 
     def _kept_if_readable(self, project: str, record_id: str) -> Kept | None:
@@ -111,7 +111,7 @@ class SqlWriter(Writer):
             (project, record_id, status, validation, *credited),
         )
         if kept and kept.taught.status != status:
-            if kept.taught.lessons:
+            if kept.taught.increments:
                 tallies.change_status(self._session, self._dialect, kept.taught, status)
             self._status_changed(kept, status)
 
@@ -248,6 +248,6 @@ class SqlWriter(Writer):
         )
 
 
-def taught_by(row: Row) -> Taught:
+def taught_by(row: Row) -> RecordCounts:
     """What a new row teaches."""
-    return Taught(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)
+    return RecordCounts(row.project_id, row.author, row.at_us, row.id, row.status, row.lessons)

@@ -21,12 +21,12 @@ from hardwon.learn.tallies import (
     LEVELS,
     SUCCEEDED,
     TEACHING_STATUSES,
+    RecordCounts,
     Tally,
     TallyKey,
-    Taught,
-    add_up,
-    lessons_of,
     levels_of,
+    sum_counts,
+    tallies_of,
 )
 from hardwon.records.kinds import VOUCHED_STATUSES
 from hardwon.store.phrases import rolled_back, trusted_authors
@@ -55,20 +55,20 @@ def _adding(dialect: Dialect, table: str) -> str:
     )
 
 
-def add(session: Session, dialect: Dialect, taught: Iterable[Taught], table: str = "tally") -> None:
+def add(session: Session, dialect: Dialect, taught: Iterable[RecordCounts], table: str = "tally") -> None:
     """Counts what these records teach."""
-    tallies = add_up(taught)
+    tallies = sum_counts(taught)
     if tallies:
         # In the order of the table, so that neighbours are found on the same page.
         rows = [(*place, *figures) for place, figures in sorted(tallies.items())]
         dialect.insert_many(session, table, _COLUMNS, rows, _adding(dialect, table))
 
 
-def change_status(session: Session, dialect: Dialect, taught: Taught, status: str) -> None:
+def change_status(session: Session, dialect: Dialect, taught: RecordCounts, status: str) -> None:
     """Counts a record as its new status says; its row has it already."""
     if taught.status in TEACHING_STATUSES and status in TEACHING_STATUSES:
         more = (status in VOUCHED_STATUSES) - (taught.status in VOUCHED_STATUSES)
-        for place, (_, _, _, _, _, *levels) in add_up([taught]).items() if more else ():
+        for place, (_, _, _, _, _, *levels) in sum_counts([taught]).items() if more else ():
             # A record may teach one thing at two levels: of its actions some worked and some failed.
             bound = Bound(place)
             session.run(f"UPDATE tally SET vouched = vouched + {bound.add(more * sum(levels))} WHERE {_WHERE_PLACE}", bound)
@@ -77,11 +77,11 @@ def change_status(session: Session, dialect: Dialect, taught: Taught, status: st
         take_back(session, [taught])
 
 
-def take_back(session: Session, taught: Iterable[Taught]) -> None:
+def take_back(session: Session, taught: Iterable[RecordCounts]) -> None:
     """Uncounts what records taught that are gone, or that have another status by now."""
     lost_last: list[TallyKey] = []
     lost_best: list[TallyKey] = []
-    for place, figures in add_up(taught).items():
+    for place, figures in sum_counts(taught).items():
         vouched, total, best, _, last_id, *levels = figures
         kept = session.first(f"SELECT {_TIMES}, best, last_id FROM tally WHERE {_WHERE_PLACE}", place)
         if kept is None:
@@ -117,7 +117,7 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
             where += f" AND task_id = {bound.add(task)}"
         found: dict[TallyKey, list[Any]] = {}  # best, last_us, last_id
         for taught in taught_where(session, where, bound, newest_first=True):
-            for lesson in taught.lessons:
+            for lesson in taught.increments:
                 place = _place(taught, lesson)
                 if place in wanted:
                     figures = found.setdefault(place, [0, taught.at_us, taught.id])
@@ -132,12 +132,12 @@ def _find_again(session: Session, places: Iterable[TallyKey], until_found: bool)
             session.run(f"UPDATE tally SET {changes} WHERE {_WHERE_PLACE}", bound)
 
 
-def _place(taught: Taught, lesson: Any) -> TallyKey:
+def _place(taught: RecordCounts, lesson: Any) -> TallyKey:
     day = taught.at_us // limits.DAY_US
     return taught.project_id, lesson.scope, lesson.key, lesson.item, day, taught.author
 
 
-def taught_where(session: Session, where: str, values: Values, *, newest_first: bool = False) -> Iterator[Taught]:
+def taught_where(session: Session, where: str, values: Values, *, newest_first: bool = False) -> Iterator[RecordCounts]:
     """What the records that pass a condition teach, as far as they can be read."""
     teaching = ", ".join(f"'{status}'" for status in TEACHING_STATUSES)
     sql = (
@@ -149,7 +149,7 @@ def taught_where(session: Session, where: str, values: Values, *, newest_first: 
             record = original_of(Stored(*stored))
         except DamagedError:  # doctor names it
             continue
-        yield Taught(project, author, record.at_us, record.id, status, lessons_of(record))
+        yield RecordCounts(project, author, record.at_us, record.id, status, tallies_of(record))
 
 
 # --- counting everything again ----------------------------------------------------------------------------------

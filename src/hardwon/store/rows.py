@@ -18,7 +18,7 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
 from hardwon.learn.fix_rows import entry_of, shortened, summary_of
-from hardwon.learn.tallies import has_keys, keys_of, lessons_of, tidied_key
+from hardwon.learn.tallies import has_keys, keys_of, tallies_of, tidied_key
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.kinds import (
     MODEL_OF_KIND,
@@ -91,7 +91,7 @@ def row_of(record: Record, effective: Validation | None = None, credited: tuple[
         tuple(sorted({file.path for file in metadata.context.related_files})) if metadata.context.related_files else (),
         keys_of(record) if has_keys(record) else (),
         *credited,
-        lessons_of(record),
+        tallies_of(record),
         entry_of(record) if record.kind in FIX_KINDS and metadata.project_id == DEFAULT_PROJECT else None,
     )
 

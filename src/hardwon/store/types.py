@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from hardwon.learn.fix_rows import FixEntry
 from hardwon.learn.odds import Share
-from hardwon.learn.tallies import Lesson, Tally
+from hardwon.learn.tallies import Increment, Tally
 from hardwon.records.kinds import Event
 from hardwon.search.terms import Filters
 
@@ -155,7 +155,7 @@ class Row(NamedTuple):
     keys: tuple[str, ...]
     helped: int = 0
     hindered: int = 0
-    lessons: tuple[Lesson, ...] = ()
+    lessons: tuple[Increment, ...] = ()
     fix: FixEntry | None = None
 
 

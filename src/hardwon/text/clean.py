@@ -17,12 +17,12 @@ from typing import Final
 
 from hardwon import limits
 
+# The last character of a line that was longer.
 CUT: Final = "…"
-"""The last character of a line that was longer."""
 
 
+# What stands where a record held a fence line of ours.
 EARLIER_CONTEXT: Final = "[earlier context]"
-"""What stands where a record held a fence line of ours."""
 
 
 def clean_line(text: str, limit: int) -> str:
@@ -38,8 +38,9 @@ def clean_line(text: str, limit: int) -> str:
     return _cut(text, limit)
 
 
+# Before every line of code in a context: so far inside an item of a list, nothing begins a block of
+# Markdown.
 CODE_INDENT: Final = " " * 6
-"""Before every line of code in a context: so far inside an item of a list, nothing begins a block of Markdown."""
 
 
 def clean_code(text: str, limit: int) -> list[str]:
@@ -70,8 +71,8 @@ def _cut(text: str, limit: int) -> str:
     return text[: max(limit - 1, 0)].rstrip() + CUT if limit > 0 else ""
 
 
+# What our fence lines begin with (`brief.fence`).
 FENCE_NAME: Final = "hardwon-memory"
-"""What our fence lines begin with (`brief.fence`)."""
 
 # ---- what is seen
 
@@ -80,12 +81,13 @@ _ACCENTS: Final = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
     f"{{{limits.ACCENTS_MAX + 1},}}"
 )
+# Letters and accents by their class that nobody sees: fillers, and the variation selectors in which
+# whole messages hide.
 _INVISIBLE: Final = frozenset(
     {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x3164, 0xFFA0}.union(
         range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)
     )
 )
-"""Letters and accents by their class that nobody sees: fillers, and the variation selectors in which whole messages hide."""
 
 
 class _Visible(dict[int, str | None]):
@@ -180,10 +182,10 @@ _SPECIAL: Final = re.compile(
     re.VERBOSE,
 )
 _BLOCK_STARTS: Final = frozenset("#>-*+|`~=_0123456789")
+# Group 1 is what a backslash takes the meaning from.
 _MARKDOWN_BLOCK: Final = re.compile(
     r"(?:\d{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-*+.)])(?=\s|$)|>|\||`{3}|~{3}|(?:=+|-+|(?:[-*_]\s?){3,})$)"
 )
-"""Group 1 is what a backslash takes the meaning from."""
 
 
 def _plainly(text: str) -> str:

@@ -20,7 +20,7 @@ from hardwon.records.kinds import Entities
 # ---- entities ------------------------------------------------------------
 
 
-class _Place(NamedTuple):
+class _Mention(NamedTuple):
     at: int
     name: str
 
@@ -84,7 +84,7 @@ def _joined(given: list[str], found: Iterable[str], *, fold: bool = False) -> li
     return [*given, *new][: max(limits.ITEMS_MAX, len(given))]
 
 
-def _distinct(places: Iterable[_Place], *, fold: bool = False) -> tuple[str, ...]:
+def _distinct(places: Iterable[_Mention], *, fold: bool = False) -> tuple[str, ...]:
     names: dict[str, str] = {}
     for place in sorted(places):
         if len(place.name) <= limits.NAME_CHARS_MAX:
@@ -98,8 +98,9 @@ def _folded(name: str, fold: bool) -> str:
 
 
 _STATUS: Final = re.compile(r"[45]\d\d [A-Z]")
+# Nothing but words, in the letters of English, and numbers. Every step takes a space: there is one
+# way to match.
 _PROSE: Final = re.compile(r"(?:(?:[A-Z]?[a-z]*(?:['\u2019-][a-z]+)?|\d{1,9}(?:\.\d{1,3})?%?)[,;:.!?]?(?:[ \n]|\Z)){0,10000}")
-"""Nothing but words, in the letters of English, and numbers. Every step takes a space: there is one way to match."""
 
 _ADDRESS: Final = re.compile(
     r"\b[A-Za-z][A-Za-z0-9+.]{1,15}://[^\s<>\"'`]{1,2000}"  # a URL
@@ -129,11 +130,12 @@ _BARE_FILES: Final = frozenset(
     .eslintrc .prettierrc .babelrc .bashrc .zshrc .profile .bash_profile .vimrc .netrc .htaccess .flake8 .pylintrc
     .coveragerc .python-version .tool-versions .pypirc""".split()
 )
+# What stands before a dot in code whose last word only looks like an extension: `console.log`,
+# `process.env`.
 _NOT_STEMS: Final = frozenset(
     """self this cls super console math np numpy torch tf pd df logger log os sys re window document process module object
     request response res req resp app.config string system""".split()
 )
-"""What stands before a dot in code whose last word only looks like an extension: `console.log`, `process.env`."""
 
 _ROOTS: Final = "etc|usr|var|home|opt|tmp|root|bin|sbin|lib|lib64|dev|proc|sys|mnt|srv|run|boot|Users|Library|Applications"
 _SEGMENT: Final = r"[\w.@+~$%-]{1,100}"
@@ -145,7 +147,7 @@ _LINE: Final = re.compile(r"(?::\d{1,7}){1,2}\Z|#L\d{1,7}(?:-L?\d{1,7})?\Z")
 _MAY_BE_FILE: Final = re.compile(r"[/\\]|\.\w|file\b|README|LICENSE|CODEOWNERS")
 
 
-def _files(text: str) -> Iterator[_Place]:
+def _files(text: str) -> Iterator[_Mention]:
     if not _MAY_BE_FILE.search(text):
         return
     for found in _TOKEN.finditer(text):
@@ -153,7 +155,7 @@ def _files(text: str) -> Iterator[_Place]:
         if "." in token or "/" in token or "\\" in token or token.strip(":") in _BARE_FILES:
             name = _path_in(token.partition("::")[0])
             if name and _is_file(name):
-                yield _Place(found.start(), name)
+                yield _Mention(found.start(), name)
 
 
 def _path_in(token: str) -> str:
@@ -207,31 +209,31 @@ _HOSTS: Final = frozenset("com org net io dev ai app co edu gov de uk js".split(
 _SHORT_FORMS: Final = frozenset("No Mr Mrs Ms Dr St Vs Fig Eq Sec Ch Vol Ref Approx Etc Art Nr Eg Ie Cf Inc Ltd Jr".split())
 
 
-def _functions(text: str) -> Iterator[_Place]:
+def _functions(text: str) -> Iterator[_Mention]:
     if "(" in text:
         yield from _calls(text)
     if "::" in text:
-        yield from (_Place(found.start(1), found[1]) for found in _SCOPED.finditer(text) if not found[1].startswith("py::"))
-        yield from (_Place(found.start(1), found[1]) for found in _TEST_ID.finditer(text))
+        yield from (_Mention(found.start(1), found[1]) for found in _SCOPED.finditer(text) if not found[1].startswith("py::"))
+        yield from (_Mention(found.start(1), found[1]) for found in _TEST_ID.finditer(text))
     if _DOT_INSIDE.search(text):
         for found in _METHOD.finditer(text):
             owner, _, method = found[1].partition(".")
             if method not in _HOSTS and owner not in _SHORT_FORMS and any(char.islower() for char in owner):
-                yield _Place(found.start(), found[1])
+                yield _Mention(found.start(), found[1])
     if "`" in text:
         yield from _ticked(text)
     if any(word in text for word in ("function ", "method ", "func ", "fn ", "def ")):
         for found in _PLAIN_SAID.finditer(text):
             if _looks_like_code(found[1]):
-                yield _Place(found.start(1), found[1])
+                yield _Mention(found.start(1), found[1])
 
 
-def _calls(text: str) -> Iterator[_Place]:
+def _calls(text: str) -> Iterator[_Mention]:
     for found in _INSIDE.finditer(text):
         before = text[max(0, found.start() - limits.NAME_CHARS_MAX) : found.start()]
         called = _CALL.search(before.rsplit(None, 1)[-1]) if before and not before[-1].isspace() else None
         if called and _is_call(called[1], found[1].strip(), closed=bool(found[2])):
-            yield _Place(found.start() - len(called[0]), called[1])
+            yield _Mention(found.start() - len(called[0]), called[1])
 
 
 def _is_call(name: str, inside: str, *, closed: bool) -> bool:
@@ -249,11 +251,11 @@ _ARGUMENTS: Final = re.compile(r"[\w.$'\"-]{1,60}(?:\s?[,=:+*/<>-]\s?[\w.$'\"\[\
 _LABELS: Final = frozenset(("SQLSTATE", "CVE", "HTTP", "Errno", "errno", "WinError"))
 
 
-def _ticked(text: str) -> Iterator[_Place]:
+def _ticked(text: str) -> Iterator[_Mention]:
     for found in _TICKED.finditer(text):
         before, after = text[max(0, found.start() - 20) : found.start()], text[found.end() : found.end() + 40]
         if _SAID_BEFORE.search(before) or _SAID_AFTER.match(after):
-            yield _Place(found.start(), found[1].lstrip(".@"))
+            yield _Mention(found.start(), found[1].lstrip(".@"))
 
 
 def _looks_like_code(name: str) -> bool:
@@ -328,33 +330,33 @@ _AFTER_INSTALL: Final = frozenset(
 )
 
 
-def _libraries(text: str) -> Iterator[_Place]:
+def _libraries(text: str) -> Iterator[_Mention]:
     if _DIGIT.search(text):
         yield from _with_versions(text)
     if any(word in text for word in ("install ", " add ", " get ", " i ", "require ")):
         for found in _INSTALL.finditer(text):
             if found[1].lower() not in _AFTER_INSTALL and not _is_file(found[1]):
-                yield _Place(found.start(1), found[1].rstrip("."))
+                yield _Mention(found.start(1), found[1].rstrip("."))
     if any(word in text for word in ("librar", "package", "framework", "crate", " gem", "SDK", " sdk")):
         for found in _CALLED.finditer(text):
             if _names_library(found[2], ticked=bool(found[1])):
-                yield _Place(found.start(2), found[2])
+                yield _Mention(found.start(2), found[2])
     if "import" in text or "require(" in text:
         yield from _imported(text)
 
 
-def _imported(text: str) -> Iterator[_Place]:
-    yield from (_Place(found.start(1), found[1]) for found in _FROM_IMPORT.finditer(text))
+def _imported(text: str) -> Iterator[_Mention]:
+    yield from (_Mention(found.start(1), found[1]) for found in _FROM_IMPORT.finditer(text))
     for found in _IMPORT.finditer(text):
         for part in found[1].split(","):
-            yield _Place(found.start(1), part.split()[0].partition(".")[0])
-    yield from (_Place(found.start(2), found[2]) for found in _REQUIRE.finditer(text))
+            yield _Mention(found.start(1), part.split()[0].partition(".")[0])
+    yield from (_Mention(found.start(2), found[2]) for found in _REQUIRE.finditer(text))
 
 
 _DIGIT: Final = re.compile(r"[0-9]")
 
 
-def _with_versions(text: str) -> Iterator[_Place]:
+def _with_versions(text: str) -> Iterator[_Mention]:
     for version in _VERSION_AT.finditer(text):
         begin = max(0, version.start() - _NAME_CHARS_BEFORE)
         before = text[begin : version.start()]
@@ -367,7 +369,7 @@ def _with_versions(text: str) -> Iterator[_Place]:
         certain = name.startswith("@") or (len(name) > 1 and version[0].count(".") >= 2)
         specified = sign[0] in "@=~><!"
         if (known and (specified or sign == "-" or _is_version_of(name, version[0]))) or (specified and certain):
-            yield _Place(begin + before.rindex(word[0]) + found.start(1), name)
+            yield _Mention(begin + before.rindex(word[0]) + found.start(1), name)
 
 
 _NAME_CHARS_BEFORE: Final = 140
@@ -426,14 +428,14 @@ _SAID_AS: Final = {
 _NO_CODES: Final = frozenset(("BaseException", "Exception"))
 
 
-def _error_codes(text: str) -> Iterator[_Place]:
+def _error_codes(text: str) -> Iterator[_Mention]:
     for found in _CODE.finditer(text):
         kind = found.lastgroup or ""
         name = found["word"] or found["errno_name"]
         if kind in _SAID_AS:
-            yield _Place(found.start(), f"{_SAID_AS[kind]} {found[kind]}")
+            yield _Mention(found.start(), f"{_SAID_AS[kind]} {found[kind]}")
         elif name not in _NO_CODES and (kind != "errno_name" or name in _ERRNO_NAMES):
-            yield _Place(found.start(), name)
+            yield _Mention(found.start(), name)
 
 
 # ---- provenance ------------------------------------------------------------
@@ -451,13 +453,13 @@ _SECRET_ENDINGS: Final = tuple(
 _MAY_BE_SECRET: Final = re.compile(
     r"/\.(?:aws|ssh|gnupg|kube|azure|docker)/|env|credential|secret|\.tfstate\.|service.?account|/id_"
 )
+# Files that hold secrets and little else: not even their hash is kept unasked.
 _SECRET: Final = re.compile(
     r"""/(?:\.env[^/]* | [^/]*\.env\.[^/]* | id_[a-z0-9]+ | service[-_]?account[^/]*\.json | [^/]*\.tfstate\.[^/]*
         | [^/]*(?:credential|secret)s?(?:[._-][^/]*)?\.(?:json|ya?ml|toml|ini|cfg|conf|xml|properties|csv|txt|enc))$
     | /\.(?:aws|ssh|gnupg|kube|azure)/ | /\.docker/config\.json$""",
     re.VERBOSE,
 )
-"""Files that hold secrets and little else: not even their hash is kept unasked."""
 
 
 def path_words(text: str) -> list[str]:

@@ -469,7 +469,7 @@ _Pick = Callable[[re.Match[str]], str]
 _Accept = Callable[[re.Match[str]], bool]
 
 
-class Report(NamedTuple):
+class ReportFormat(NamedTuple):
     """One way of reporting a failure. Its pattern runs only where a trigger occurs; small letters stand for both cases.
 
     `pick` takes the words that say what failed out of a match; "" passes the text on to the next way.
@@ -481,11 +481,11 @@ class Report(NamedTuple):
     accept: _Accept | None
 
 
-def _report(triggers: str, pattern: str, pick: _Pick = _line, accept: _Accept | None = None) -> Report:
-    return Report(tuple(triggers.split("|")), re.compile(pattern), pick, accept)
+def _report(triggers: str, pattern: str, pick: _Pick = _line, accept: _Accept | None = None) -> ReportFormat:
+    return ReportFormat(tuple(triggers.split("|")), re.compile(pattern), pick, accept)
 
 
-def _worded(triggers: str, pattern: str, pick: _Pick = _line, accept: _Accept = _reported) -> Report:
+def _worded(triggers: str, pattern: str, pick: _Pick = _line, accept: _Accept = _reported) -> ReportFormat:
     """A report known by words that code and prose may use as well."""
     return _report(triggers, pattern, pick, accept)
 
@@ -564,7 +564,7 @@ _SUM: Final = (
 )
 _ANY: Final = ""  # a trigger that every text holds, where looking for triggers would cost more than the pattern
 
-REPORTS: Final[tuple[Report, ...]] = (
+REPORTS: Final[tuple[ReportFormat, ...]] = (
     # What a program says of itself at its end.
     _report("e   ", rf"\n[ \t]*E {{3,}}(?:assert\b|fixture |Failed: |\w*Warning: |[A-Z]\w+: |{_RAISED})", _pytest),
     _report("Traceback (", r"\n[^\n\"'`]{0,100}Traceback \(most recent call last\)(?=:? *(?:\n|\Z|File \"))", _python),
@@ -650,7 +650,7 @@ _WORDS: Final = re.compile(
 )
 
 
-def _possible(text: str) -> list[Report]:
+def _possible(text: str) -> list[ReportFormat]:
     """The reports that a text may hold, in the order of the table."""
     lower = text.lower()
     hits = [places for trigger, places in _EXACT if trigger in text]
@@ -658,7 +658,7 @@ def _possible(text: str) -> list[Report]:
     return [REPORTS[place] for place in sorted(_ALWAYS.union(*hits))]
 
 
-def _found(report: Report, text: str) -> re.Match[str] | None:
+def _found(report: ReportFormat, text: str) -> re.Match[str] | None:
     match = report.pattern.search(text)
     if match is None or report.accept is None or report.accept(match):
         return match

@@ -34,8 +34,8 @@ from hardwon.text.words import canonical
 
 FlawKind = Literal["pronoun", "relative_date", "reference"]
 
+# How a finding begins that names a time which could not be resolved.
 RELATIVE_DATE: Final = "relative date"
-"""How a finding begins that names a time which could not be resolved."""
 
 
 class Flaw(NamedTuple):
@@ -172,11 +172,11 @@ _HAPPENED: Final = re.compile(
     r"swept|taught|told|thought|understood|woke|won|wrote)|(?P<past>[a-z]{2,30}(?<!e)ed))(?![\w-])",
     re.IGNORECASE,
 )
+# Behind these a word in -ed is an adjective, or tells what is done to something time and again.
 _NO_VERB_AFTER: Final = frozenset(
     """is are am be being get gets isn't aren't a an the this that these those all some any no of in on at by for from with
     to and or its their our your every each""".split()
 )
-"""Behind these a word in -ed is an adjective, or tells what is done to something time and again."""
 
 _NO_PAST: Final = frozenset("hundred embed shed sacred naked nested shared limited unused based need".split())
 _WHOSE: Final = re.compile(r"\b(?:that|which|who|whose)\b", re.IGNORECASE)
@@ -232,7 +232,7 @@ def _dated(found: re.Match[str], at: datetime, *, about: bool) -> Flaw:
     return Flaw("relative_date", found[0], found.start(), f"it is {resolved}", resolved)
 
 
-class _Told(NamedTuple):
+class _Tense(NamedTuple):
     """What a sentence tells of: something that happened, something to come, or neither of the two."""
 
     past: bool
@@ -248,10 +248,10 @@ class _Told(NamedTuple):
         return self.past or self.coming
 
 
-def _sentences(plain: str, matches: list[re.Match[str]]) -> Iterator[_Told]:
+def _sentences(plain: str, matches: list[re.Match[str]]) -> Iterator[_Tense]:
     """For each of the matches the sentence in which it stands; every sentence is read once."""
     ends = (found.start() for found in _SENTENCE_ENDS.finditer(plain))
-    begin, end, told = 0, -1, _Told(False, False, False)
+    begin, end, told = 0, -1, _Tense(False, False, False)
     for found in matches:
         if found.start() > end:
             while found.start() > end:
@@ -260,10 +260,10 @@ def _sentences(plain: str, matches: list[re.Match[str]]) -> Iterator[_Told]:
         yield told
 
 
-def _told(sentence: str) -> _Told:
+def _told(sentence: str) -> _Tense:
     if _TIME_AND_AGAIN.search(sentence):
-        return _Told(False, False, False)
-    return _Told(_happened(_WHOSE.split(sentence, maxsplit=1)[0]), bool(_COMING.search(sentence)), True)
+        return _Tense(False, False, False)
+    return _Tense(_happened(_WHOSE.split(sentence, maxsplit=1)[0]), bool(_COMING.search(sentence)), True)
 
 
 def _happened(clause: str) -> bool:
@@ -487,11 +487,13 @@ def _references(text: str) -> Iterator[Flaw]:
 # ---- repeats ------------------------------------------------------------
 
 _ARTICLES: Final = frozenset(("a", "an", "the"))
+# No sentence says something else without them. Not among them: words that narrow ("just"), weigh
+# ("really") or tell a time.
 _FILLERS: Final = _ARTICLES | frozenset(("please", "now", "actually", "indeed"))
-"""No sentence says something else without them. Not among them: words that narrow ("just"), weigh ("really") or tell a time."""
 
+# Set off from the rest they answer it: "No, retries are needed" is the opposite of "No retries are
+# needed".
 _ANSWERS: Final = frozenset(("no", "not", "never", "yes"))
-"""Set off from the rest they answer it: "No, retries are needed" is the opposite of "No retries are needed"."""
 
 _BULLET: Final = re.compile(r"[-*\u2022]\s")
 _TRAILING: Final = re.compile(r"[.,;]+\Z")
@@ -533,8 +535,8 @@ def _says_nothing(words: list[str], at: int) -> bool:
     return words[at] in _FILLERS and not (at and words[at - 1] in _TIED)
 
 
+# Behind these it is no filler: "until now the pool works".
 _TIED: Final = frozenset("until till by from since not before for only right up than as and or".split())
-"""Behind these it is no filler: "until now the pool works"."""
 
 _NO_NOUNS: Final = _FILLERS | frozenset(
     """is are was were be has have had does do did can could will would shall should may might must and or but not in on at of

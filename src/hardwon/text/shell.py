@@ -42,14 +42,14 @@ _GIT_WITH_VALUE: Final = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
 _DOING: Final = frozenset({"-exec", "-execdir", "-ok", "-delete"})  # of find
 
 
-class Parts(NamedTuple):
+class CommandParts(NamedTuple):
     """The commands of a line, as words in which quoted text is a single `_`, and the operator after each (empty at the end)."""
 
     commands: list[list[str]]
     operators: list[str]
 
 
-def parts_of(line: str) -> Parts | None:
+def parts_of(line: str) -> CommandParts | None:
     """None where the line holds commands inside commands, and is left unread."""
     masked = _QUOTED.sub(_mask, _without_here_documents(line))
     if "(" in masked or "`" in masked:
@@ -65,7 +65,7 @@ def parts_of(line: str) -> Parts | None:
             operators.append(pieces[place + 1] if place + 1 < len(pieces) else "")
     if operators and operators[-1] in (";", "\n"):
         operators[-1] = ""
-    return Parts(commands, operators)
+    return CommandParts(commands, operators)
 
 
 def only_looks(line: str) -> bool:

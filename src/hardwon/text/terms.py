@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 
+# What may stand inside a term besides letters and digits; the engines' tokenizers are told the
+# same.
 TERM_PUNCTUATION: Final = "_.-/:@#+$"
-"""What may stand inside a term besides letters and digits; the engines' tokenizers are told the same."""
 
 _CHUNK: Final = re.compile(r"\w(?:[\w.\-/:@#+$]*\w)?(?:\+\+|#)?")
 _ASCII_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -54,7 +55,7 @@ def _terms(word: str) -> str:
     return " ".join(found).lower()
 
 
-class Match(NamedTuple):
+class TermMatch(NamedTuple):
     """Where a term of a question stands in a text."""
 
     start: int
@@ -62,7 +63,7 @@ class Match(NamedTuple):
     term: str
 
 
-def matches(text: str, wanted: Collection[str]) -> Iterator[Match]:
+def matches(text: str, wanted: Collection[str]) -> Iterator[TermMatch]:
     """Where a text has these terms, in order: what a search for them finds it by. Where a part of a longer word is the term,
     only that part."""
     for word in _WORD.finditer(text):
@@ -72,22 +73,22 @@ def matches(text: str, wanted: Collection[str]) -> Iterator[Match]:
         held = index_text(found).split()
         if not any(term in wanted for term in held):
             continue
-        inside = [Match(start, end, term) for start, end, term in _places(found) if term in wanted]
+        inside = [TermMatch(start, end, term) for start, end, term in _places(found) if term in wanted]
         if not inside:  # it matches in another spelling alone, or shortened
-            inside = [Match(0, len(found), next(term for term in held if term in wanted))]
+            inside = [TermMatch(0, len(found), next(term for term in held if term in wanted))]
         last = 0
         for start, end, term in inside:
             if start >= last:
-                yield Match(word.start() + start, word.start() + end, term)
+                yield TermMatch(word.start() + start, word.start() + end, term)
                 last = end
 
 
-def _places(word: str) -> Iterator[Match]:
+def _places(word: str) -> Iterator[TermMatch]:
     """The terms of a word, each whole one before its parts."""
     for chunk in _CHUNK.finditer(word):
-        yield Match(chunk.start(), chunk.end(), chunk.group().lower())
+        yield TermMatch(chunk.start(), chunk.end(), chunk.group().lower())
         for part in (_ASCII_PARTS if chunk.group().isascii() else _ANY_PARTS).finditer(chunk.group()):
-            yield Match(chunk.start() + part.start(), chunk.start() + part.end(), part.group().lower())
+            yield TermMatch(chunk.start() + part.start(), chunk.start() + part.end(), part.group().lower())
 
 
 _WORD: Final = re.compile(r"\S+")

@@ -36,24 +36,24 @@ def key_of(*parts: object) -> str:
 
 # ---- wording ------------------------------------------------------------
 
+# From this share of common words on two texts may be near-duplicates.
 _SAME_FROM: Final = 0.8
-"""From this share of common words on two texts may be near-duplicates."""
 
 _WORD: Final = re.compile(r"\w+(?:['\u2019]t\b)?")
 _SHORT_NOT: Final = "ai are ca could did does do had has have is might must need ought sha should was were wo would".split()
+# Words that deny what they stand with, or take it back.
 NEGATIONS: Final = frozenset(
     """not no never none nor neither nobody nothing nowhere without cannot hardly barely scarcely seldom rarely unable
     impossible incorrectly wrongly falsely supposedly allegedly formerly stop stops stopped stopping refuse refuses refused
     refusing cease ceases ceased lacks lacked prevents prevented nearly almost nicht nie niemals kein keine keinen
     keiner ohne""".split()
 ) | frozenset(short + end for short in _SHORT_NOT for end in ("n't", "n\u2019t", "nt"))
-"""Words that deny what they stand with, or take it back."""
 
+# Words that turn a sentence into its opposite: texts that differ in one of them are not the same.
 _TURNING: Final = NEGATIONS | frozenset(
     """avoid unless except instead before after always only disable disables disabled enable enables enabled remove removes
     removed add adds added increase increases increased decrease decreases decreased less more""".split()
 )
-"""Words that turn a sentence into its opposite: texts that differ in one of them are not the same."""
 
 _WORDS_MIN: Final = 3  # shorter texts are the same only when they are equal
 LITTLE: Final = frozenset("a an the to of in on at for and or is are was were be it this that with by as".split())

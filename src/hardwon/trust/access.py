@@ -8,8 +8,9 @@ from typing import Final, Literal, get_args
 from hardwon.errors import ForbiddenError
 
 Scope = Literal["read", "write", "govern", "admin"]
+# Each may do what those before it may: read; record what was tried; decide what is believed; take
+# away, and look after it.
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)
-"""Each may do what those before it may: read; record what was tried; decide what is believed; take away, and look after it."""
 
 
 @dataclass(frozen=True)

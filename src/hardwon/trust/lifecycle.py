@@ -24,8 +24,8 @@ NEXT_STATUSES: Final[Mapping[Status, tuple[Status, ...]]] = {
 }
 
 
+# Who does what files say that people changed.
 BY_TREE: Final = "tree"
-"""Who does what files say that people changed."""
 
 
 def check_transition(now: Status, to: Status) -> None:
@@ -101,16 +101,16 @@ def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation
 
 # ---- trust ------------------------------------------------------------
 
+# Sources whose record may be verified from the start, and by whom it then says that it was. What an
+# agent did is its own word until somebody else confirms it.
 MAY_CLAIM_VERIFIED: Final[Mapping[SourceType, Verifier]] = {
     "test_result": "test_runner",
     "user_interaction": "human_approval",
     "file_analysis": "compiler",
 }
-"""Sources whose record may be verified from the start, and by whom it then says that it was. What an agent did is its own word
-until somebody else confirms it."""
 
+# From what is believed least to what is believed most.
 ORDER: Final[tuple[Status, ...]] = ("archived", "hypothesis", "verified", "published")
-"""From what is believed least to what is believed most."""
 
 
 def check_claim(metadata: Metadata) -> None:

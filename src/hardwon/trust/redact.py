@@ -67,7 +67,7 @@ _STAND_IN = _later(
 _MIXED = _later(r"(?:[A-Za-z]{1,12}+[0-9]{1,12}+){3}")  # letters and digits in turn: a machine's
 
 
-class Rule(NamedTuple):
+class SecretRule(NamedTuple):
     """One kind of secret; its pattern runs only where one of its triggers occurs, which keeps it cheap.
 
     The group `s` is what is replaced, or the whole match where there is none. If the pattern ignores case,
@@ -106,8 +106,8 @@ def _machine_made(value: str) -> bool:
 _Accept = Callable[[re.Match[str]], bool] | None
 
 
-def _rule(label: str, triggers: str, pattern: str, accept: _Accept = None, flags: int = 0) -> Rule:
-    return Rule(label, tuple(triggers.split("|")), _later(pattern, flags), accept)
+def _rule(label: str, triggers: str, pattern: str, accept: _Accept = None, flags: int = 0) -> SecretRule:
+    return SecretRule(label, tuple(triggers.split("|")), _later(pattern, flags), accept)
 
 
 _PEM_KIND = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
@@ -135,7 +135,7 @@ _COMMAND = (
     r"|machine\s\S{1,99}+\s{1,9}login\s\S{1,99}+\s{1,9}password\s{1,9})[\"']?(?P<s>[^\s\"'=-][^\s\"']{3,})"
 )
 
-SECRET_RULES: tuple[Rule, ...] = (
+SECRET_RULES: tuple[SecretRule, ...] = (
     _rule("private-key", "PRIVATE KEY", _PEM, flags=re.DOTALL),
     # The same in base64, as Kubernetes keeps it: after BEGIN comes PRIVATE, RSA, EC, OPENSSH or ENCRYPTED.
     _rule("private-key", "LS0tLS1CRUdJTi", r"LS0tLS1CRUdJTiB(?:QUk|SU0|FQy|PUE|FTk)[A-Za-z0-9+/=]{20,}"),
@@ -192,7 +192,7 @@ _FOLDED = [(t, i) for i, r in enumerate(SECRET_RULES) if r.pattern.flags & _I fo
 _ESCAPE = _later(r"\\[nrt]\Z|%[0-9A-Fa-f]{2}\Z")
 
 
-def _redact_rule(rule: Rule, text: str, found: set[str]) -> str:
+def _redact_rule(rule: SecretRule, text: str, found: set[str]) -> str:
     pieces: list[str] = []
     done = 0
     for match in rule.pattern.finditer(text):

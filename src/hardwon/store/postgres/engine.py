@@ -28,7 +28,7 @@ from pydantic_core import to_json
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
 from hardwon.learn.fix_rows import FixEntry, entry_of, shortened, strategy_text
-from hardwon.learn.tallies import Taught
+from hardwon.learn.tallies import RecordCounts
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
@@ -174,7 +174,7 @@ class PostgresWriter(SqlWriter):
         self._unasked = unasked
         self._numbers: dict[str, int] = {}
         self._governs = False
-        self._taught: list[Taught] = []
+        self._taught: list[RecordCounts] = []
         self._grown = 0
         self._terms_taken_back = False
         self._happened = 0

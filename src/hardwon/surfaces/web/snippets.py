@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Final, NamedTuple
 
 from hardwon import limits
-from hardwon.text.terms import Match, matches
+from hardwon.text.terms import TermMatch, matches
 
 
 class Piece(NamedTuple):
@@ -41,7 +41,7 @@ def snippet(text: str, terms: Collection[str]) -> list[Piece]:
 _BEFORE_CHARS: Final = 60  # what comes before the first match says what it is about
 
 
-def _best_start(found: list[Match]) -> int:
+def _best_start(found: list[TermMatch]) -> int:
     """Where the stretch begins that has the most different terms; the first of several."""
     best, start = 0, 0
     for number, first in enumerate(found):
@@ -52,7 +52,7 @@ def _best_start(found: list[Match]) -> int:
     return start
 
 
-def _cut(text: str, found: list[Match]) -> list[Piece]:
+def _cut(text: str, found: list[TermMatch]) -> list[Piece]:
     pieces, last = [], 0
     for match in found:
         pieces += [Piece(text[last : match.start]), Piece(text[match.start : match.end], marked=True)]
