@@ -23,10 +23,17 @@ from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
 from hardwon.records.kinds import ROUTES, Experience
 from hardwon.tree.datasets import SIZES, DatasetLoaded, Report, generate, load_dataset, validate
-from hardwon.tree.datasets.generate import PAIRS_FROM, VALUES_FROM, plan
+from hardwon.tree.datasets.check import (
+    ERROR_RANGES,
+    OUTCOME_RANGES,
+    TASK_RANGES,
+    TOOL_RANGES,
+    fingerprint,
+    is_within,
+    too_little,
+)
+from hardwon.tree.datasets.generate import PAIRS_FROM, VALUES_FROM, plan, split
 from hardwon.tree.datasets.read import read
-from hardwon.tree.datasets.realism import fingerprint, too_little
-from hardwon.tree.datasets.shares import ERROR_RANGES, OUTCOME_RANGES, TASK_RANGES, TOOL_RANGES, is_within, split
 
 ROOT = Path(__file__).parent.parent
 SUMMARY = re.compile(r"[a-z0-9_]{1,50}")

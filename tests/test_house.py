@@ -38,8 +38,6 @@ STILL_KNOWN = {
     ("memory/decide.py", "capture"),
     ("memory/knowledge.py", "fixes"),
     ("memory/learned.py", "capture"),
-    ("fixes/adopt.py", "training"),
-    ("fixes/knowledge_file.py", "training"),
 }
 """What still looks down, or sideways. Whatever is mended leaves this list, and nothing is added."""
 

@@ -28,7 +28,7 @@ from hardwon.tree.routing import (
     MISSING_METADATA,
     NO_MATCH,
     Coherence,
-    Decided,
+    FolderVerdict,
     Route,
     file_name,
     safe_key,
@@ -375,9 +375,9 @@ def test_a_branch_for_packets_without_the_key() -> None:
     assert routes.route({"kind": "a", "tool": None}).folder == "kind=a"
     assert routes.route({"kind": "a", "tool": ""}).folder == NO_MATCH
     assert routes.receive(kind="a") == "agent_brain/**/*.json"
-    assert routes.decide("kind=a", {"tool": "web"}) == Decided(True, frozenset())
-    assert routes.decide("kind=a", {"kind": "a"}) == Decided(False, frozenset())
-    assert routes.decide("tool=web", {"kind": "a"}) == Decided(False, frozenset({"kind"}))
+    assert routes.decide("kind=a", {"tool": "web"}) == FolderVerdict(True, frozenset())
+    assert routes.decide("kind=a", {"kind": "a"}) == FolderVerdict(False, frozenset())
+    assert routes.decide("tool=web", {"kind": "a"}) == FolderVerdict(False, frozenset({"kind"}))
 
 
 def test_a_schema_that_asks_nothing_keeps_everything_in_the_root() -> None:
@@ -738,7 +738,7 @@ def test_so_they_do_on_a_real_disk(
 def test_folders_of_the_standard_schema_decide(
     folder: str, intent: dict[str, Any], contradicted: bool, undecided: set[str]
 ) -> None:
-    assert router().decide(folder, intent) == Decided(contradicted, frozenset(undecided))
+    assert router().decide(folder, intent) == FolderVerdict(contradicted, frozenset(undecided))
 
 
 ODD = safe_segment("unknown 7")
@@ -778,21 +778,21 @@ ODD = safe_segment("unknown 7")
     ],
 )
 def test_folders_of_another_schema_decide(folder: str, intent: dict[str, Any], contradicted: bool, undecided: set[str]) -> None:
-    assert router(SENSORS).decide(folder, intent) == Decided(contradicted, frozenset(undecided))
+    assert router(SENSORS).decide(folder, intent) == FolderVerdict(contradicted, frozenset(undecided))
 
 
 def test_a_folder_that_a_range_and_a_text_share_decides_nothing() -> None:
     routes = router({"n": {">5": {"a": {"x": None}}, "r/gt_.*/": {"a": {"y": None}, }}})  # fmt: skip
     assert routes.route({"n": 7, "a": "x"}).folder == "n=gt_5/a=x"
     assert routes.route({"n": "gt_5", "a": "y"}).folder == "n=gt_5/a=y"
-    assert routes.decide("n=gt_5/a=y", {"n": "gt_5", "a": "y"}) == Decided(False, frozenset({"n"}))
-    assert routes.decide("n=gt_5/a=x", {"n": 7, "a": "x"}) == Decided(False, frozenset({"n"}))
-    assert routes.decide("n=gt_5/a=x", {"n": "gt_5"}) == Decided(False, frozenset({"n"}))
-    assert routes.decide("n=gt_5/a=x", {"n": 3, "a": "x"}) == Decided(True, frozenset())
+    assert routes.decide("n=gt_5/a=y", {"n": "gt_5", "a": "y"}) == FolderVerdict(False, frozenset({"n"}))
+    assert routes.decide("n=gt_5/a=x", {"n": 7, "a": "x"}) == FolderVerdict(False, frozenset({"n"}))
+    assert routes.decide("n=gt_5/a=x", {"n": "gt_5"}) == FolderVerdict(False, frozenset({"n"}))
+    assert routes.decide("n=gt_5/a=x", {"n": 3, "a": "x"}) == FolderVerdict(True, frozenset())
     routes = router({"n": {">5": {"a": {"x": None}}, "r/gt_.*/": "a={b}"}})
     assert routes.route({"n": "gt_5", "b": "x"}).folder == routes.route({"n": 7, "a": "x"}).folder == "n=gt_5/a=x"
-    assert routes.decide("n=gt_5/a=x", {"a": "x"}) == Decided(False, frozenset({"a"}))
-    assert routes.decide("n=gt_5/a=x", {"b": "y", "a": "y"}) == Decided(True, frozenset())
+    assert routes.decide("n=gt_5/a=x", {"a": "x"}) == FolderVerdict(False, frozenset({"a"}))
+    assert routes.decide("n=gt_5/a=x", {"b": "y", "a": "y"}) == FolderVerdict(True, frozenset())
 
 
 @settings(max_examples=600, deadline=None)

@@ -16,11 +16,10 @@ import apsw
 import pytest
 
 import power_loss
-from hardwon.outside import files
+from hardwon.outside import files, locks
 from hardwon.store import tokens as token_file
 from hardwon.store.sqlite import file as sqlite_file
 from hardwon.store.sqlite.engine import SqliteStore
-from hardwon.training import file as episode_file
 from hardwon.tree.files import TreeFiles
 from power_database import OfRecords
 from power_disk import ROOT, Cut, Named, Operation, Removed, Renamed, State, Synced, SyncedAll, Write, after_power_loss, divided
@@ -80,7 +79,7 @@ BUGS: dict[str, tuple[type[Workload], AbstractContextManager[Any]]] = {
     ),
     "a page in the log counts as cut off": (OfRecords, mock.patch.object(sqlite_file, "_has_log", return_value=False)),
     "a log is taken for another's": (OfRecords, mock.patch("hardwon.store.sqlite.log._Log.fits", return_value=False)),
-    "a file is renamed before it is synced": (OfTrainingMemory, mock.patch.object(episode_file, "os", _Without("fsync"))),
+    "a file is renamed before it is synced": (OfTrainingMemory, mock.patch.object(locks, "os", _Without("fsync"))),
     "files of the tree are believed to be synced": (OfTree, mock.patch.object(TreeFiles, "sync")),
     "a torn file of the tree is taken for somebody's": (
         OfTree,

@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 from conftest import TORTURE
 from hardwon import limits
 from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError
-from hardwon.training import file as episode_file
+from hardwon.outside import locks
 from hardwon.training import history as episode_history
 from hardwon.training.functions import (
     KeptAsideWarning,
@@ -46,7 +46,7 @@ from hardwon.training.functions import (
     save_agent_memory,
 )
 from hardwon.training.history import adopt
-from hardwon.training.shape import Checked, add, score_total
+from hardwon.training.shape import EpisodeInput, add, score_total
 from processes import Child, Tell
 from training_model import EPISODES, Model, untimed
 
@@ -524,7 +524,7 @@ def grown(start: dict[str, Any], names: list[str], scores: list[float]) -> dict[
     memory: dict[str, Any] = json.loads(json.dumps(start))
     memory["episode_log"] = memory["episode_log"][-100:]
     for name, score in zip(names, scores, strict=True):
-        entry = Checked(episode(name, score=score), f"2026-01-01T00:00:00.{random.randrange(10**6):06}+00:00").entry
+        entry = EpisodeInput(episode(name, score=score), f"2026-01-01T00:00:00.{random.randrange(10**6):06}+00:00").entry
         add(memory, entry)
     memory["episode_log"] = memory["episode_log"][-100:]
     return memory
@@ -730,7 +730,7 @@ def test_forks_of_a_long_run_are_saved_once(path: Path, monkeypatch: pytest.Monk
     assert json.loads(path.read_text())["total_episodes"] == 90
 
 
-OURS = ("hardwon/training/", "hardwon/outside/files.py")
+OURS = ("hardwon/training/", "hardwon/outside/files.py", "hardwon/outside/locks.py")
 
 
 def interrupted(at: int, call: Callable[[], object]) -> bool:
@@ -805,7 +805,7 @@ def test_a_fork_while_another_thread_waits_for_the_file(path: Path, monkeypatch:
     monkeypatch.setattr(limits, "FORK_WAIT_S", 0.1)
     memory = load_agent_memory(path)
     save_agent_memory(record(memory, "a"), path)
-    with episode_file.locked(path):
+    with locks.lock_file(path):
         thread = threading.Thread(target=save_agent_memory, args=(record(memory, "b"), path))
         thread.start()
         time.sleep(0.1)
@@ -832,14 +832,14 @@ def test_a_save_that_nobody_could_load_is_refused(path: Path, monkeypatch: pytes
 def test_an_interrupted_save_is_not_repeated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = load_agent_memory(path)
     save_agent_memory(record(memory, "a"), path)
-    written = episode_file.Locked.write
+    written = locks.LockedFile.write
 
-    def interrupt(self: episode_file.Locked, content: bytes) -> None:
+    def interrupt(self: locks.LockedFile, content: bytes) -> None:
         written(self, content)
         raise KeyboardInterrupt
 
     record(memory, "b")
-    monkeypatch.setattr(episode_file.Locked, "write", interrupt)
+    monkeypatch.setattr(locks.LockedFile, "write", interrupt)
     with pytest.raises(KeyboardInterrupt):
         save_agent_memory(memory, path)
     monkeypatch.undo()
@@ -944,7 +944,7 @@ def test_the_lock_is_waited_for_and_given_up_on(path: Path, monkeypatch: pytest.
     memory = record(load_agent_memory(path), "a")
 
     def hold(tell: Tell) -> None:
-        with episode_file.locked(path):
+        with locks.lock_file(path):
             tell("0" * 36)
             time.sleep(60)
 
@@ -967,9 +967,9 @@ def test_a_lock_file_that_is_taken_away_is_made_anew(path: Path) -> None:
     lock = path.parent / ".agent_memory.json.lock"
     taken = os.open(lock, os.O_RDWR)
     lock.unlink()
-    assert not episode_file._is_still(lock, taken)
+    assert not locks._leads_to(lock, taken)
     lock.write_text("")
-    assert not episode_file._is_still(lock, taken)
+    assert not locks._leads_to(lock, taken)
     os.close(taken)
     save_agent_memory(record(memory, "b"), path)
     holds(path, "a", "b")

@@ -467,7 +467,7 @@ TARGETS: Final = (
     Target("Python data set", ("hardwon.tree.datasets.read",), "text", data_sets, by(_literal)),
     Target(
         "data set",
-        ("hardwon.tree.datasets.read", "hardwon.tree.datasets.check", "hardwon.tree.datasets.realism"),
+        ("hardwon.tree.datasets.read", "hardwon.tree.datasets.check"),
         "text",
         data_sets,
         _data_set,

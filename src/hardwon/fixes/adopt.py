@@ -39,11 +39,11 @@ from hardwon.learn.tallies import RECORDED_SIGNATURE, fix_history_signature
 from hardwon.memory import Clock, Memory
 from hardwon.memory.intake import path as checked_path
 from hardwon.outside import files
+from hardwon.outside.locks import lock_file
 from hardwon.records.fields import check_json, derived_id, from_us, parse_time
 from hardwon.records.kinds import Adopted, AnyRecord, Fix, Issue, Metadata, Moment, Source
 from hardwon.store.sqlite.log import refuse_foreign_log
 from hardwon.store.types import Progress
-from hardwon.training.file import locked
 from hardwon.trust.redact import without_secrets
 
 FILE_NAME: Final = "ai_memory.db"
@@ -606,7 +606,7 @@ def adopt_in_place(folder: str | Path, *, clock: Clock | None = None) -> FixAdop
     knowledge = home / KNOWLEDGE_BASE_NAME
     if not _has_something(target, knowledge):
         return None
-    with locked(target):
+    with lock_file(target):
         _clear_away(target)
         try:
             refuse_foreign_log(target)

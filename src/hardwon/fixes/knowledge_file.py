@@ -38,9 +38,9 @@ from hardwon.fixes.knowledge_base import (
 from hardwon.learn.support import FIX_HISTORY
 from hardwon.memory import Memory
 from hardwon.outside import files
+from hardwon.outside.locks import LockedFile, lock_file
 from hardwon.records.fields import derived_id
 from hardwon.records.kinds import Adopted, Metadata, Moment, Source
-from hardwon.training.file import Locked, locked
 from hardwon.trust.redact import redact_json
 
 AUTHOR: Final = "knowledge base"
@@ -102,7 +102,7 @@ class Keeper:
 
     def save(self) -> None:
         """Keeps what was added, and writes the file. What cannot be kept raises, and everything stays as it is."""
-        with self._guard, locked(self._path) as held:
+        with self._guard, lock_file(self._path) as held:
             self.knowledge.shape()
             check(self.knowledge.added(said(self.knowledge)))
             added = self._bring_up_to_date()
@@ -178,7 +178,7 @@ class Keeper:
         if self._texts_in_files() <= wording(said(_without_secrets(knowledge_of(everything)))):
             return
         try:
-            with locked(self._path) as held:
+            with lock_file(self._path) as held:
                 content = held.read()
                 if content is None:
                     files.remove(self._written)
@@ -208,7 +208,7 @@ class Keeper:
             return False
         return True
 
-    def _edits(self, held: Locked) -> tuple[Said, Said] | None:
+    def _edits(self, held: LockedFile) -> tuple[Said, Said] | None:
         """What the file said when we wrote it, and what it says now; None where it is as it was."""
         content = held.read()
         digests, before = self._last_written()
@@ -226,7 +226,7 @@ class Keeper:
         digests, before = told.get("digests"), told.get(_KEY)
         return digests if isinstance(digests, list) else [], before if isinstance(before, dict) else {}
 
-    def _write(self, held: Locked, everything: Said) -> None:
+    def _write(self, held: LockedFile, everything: Said) -> None:
         whole = _without_secrets({**knowledge_of(everything), "last_updated": self.knowledge["last_updated"]})
         content = json.dumps(whole, indent=2, ensure_ascii=False).encode() + b"\n"
         before = held.read()

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -31,14 +31,13 @@ from hardwon.outside import files, own_files
 from hardwon.records.fields import derived_id, from_us, is_derived, parse_time, to_us
 from hardwon.records.kinds import Adopted, AnyRecord, Episode, Metadata, Moment, Source
 from hardwon.store.types import Progress
-from hardwon.training import shape as episode_dict
-from hardwon.training.shape import AgentMemory, Entry
+from hardwon.training import shape
+from hardwon.training.shape import AgentMemory, EpisodeEntry
 from hardwon.trust.redact import redact
 
+# What scores that agree must tell where the logs have no episode in common: less agrees by chance. A hundred times the same
+# score tells nothing, for any agent may have had it; five that all differ tell this much, and so do ten of two sorts, mixed.
 _SAME_BITS_MIN: Final = 9.0
-"""What scores that agree must tell where the logs have no episode in common: less agrees by chance. A hundred times the same
-score tells nothing, for any agent may have had it; five that all differ tell this much, and so do ten of two sorts, mixed."""
-
 _MOMENT: Final = timedelta(microseconds=1)
 
 
@@ -58,9 +57,11 @@ def adopt(
     adopted, episodes = _records(source, author)
     # Of the same source: nobody's file takes the place of what another one says.
     known = [
-        _State(record) for record in _adopted_in(memory) if record.metadata.source.author == adopted.metadata.source.author
+        _AdoptedState(record)
+        for record in _adopted_in(memory)
+        if record.metadata.source.author == adopted.metadata.source.author
     ]
-    state = _State(adopted)
+    state = _AdoptedState(adopted)
     fresh = [episode for episode in episodes if not _is_here(episode, memory)]
     is_new = memory.get(adopted.id) is None
     replaced = [other.id for other in known if is_new and _is_later(state, other)]
@@ -80,15 +81,15 @@ def export_agent_memory(memory: Memory, path: str | Path | None = None, *, overw
     target = None if path is None else checked_path("path", path)
     if target and not overwrite and files.exists(target):
         raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
-    states = [_State(record) for record in reversed(list(_trusted(memory, _adopted_in(memory))))]
-    told = _Episodes.of(memory)
-    exported = states[0].whole(told) if states else episode_dict.empty()
+    states = [_AdoptedState(record) for record in reversed(list(_trusted(memory, _adopted_in(memory))))]
+    told = _KnownEpisodes.of(memory)
+    exported = states[0].whole(told) if states else shape.empty()
     for state in states[1:]:
-        _add(exported, state.whole(told))
+        shape.add_sum(exported, state.whole(told))
     known = {each.id for state in states for each in state.told_of(told)}
     for each in told.own:
         if each.id not in known:
-            episode_dict.add(exported, each.entry)
+            shape.add(exported, each.entry)
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
     if target:
         target = own_files.target("path", target, memory.location, "memory.json")
@@ -101,8 +102,13 @@ def export_agent_memory(memory: Memory, path: str | Path | None = None, *, overw
 
 
 def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
-    raw, written_at = _read(path)
     try:
+        text = files.read_regular(path, limits.TRAINING_FILE_BYTES_MAX + 1)
+        written_at = from_us(max(0, path.stat().st_mtime_ns // 1000))
+    except OSError as error:
+        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
+    try:
+        raw = _parse(text)
         checked = TrainingMemory.model_validate(raw)
         if checked.episode_log:  # no longer than a saved one ever is: what came before is in its counts
             raw["episode_log"] = raw["episode_log"][-limits.TRAINING_EPISODES_STORED :]
@@ -111,7 +117,6 @@ def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
         episodes = list(_episodes(checked.episode_log, source))
         at = max((episode.metadata.context.timestamp for episode in episodes), default=written_at)
         data = _data(raw)
-        _check_size(raw, data)
         adopted = Adopted(
             id=derived_id(TRAINING_MEMORY, "memory", source.author, json.dumps(data, sort_keys=True)),
             origin=TRAINING_MEMORY,
@@ -123,35 +128,27 @@ def _records(path: Path, author: str) -> tuple[Adopted, list[Episode]]:
     return adopted, episodes
 
 
-def _read(path: Path) -> tuple[dict[str, Any], datetime]:
-    """The file's object without keys that say nothing, and when it was last written."""
-    try:
-        text = files.read_regular(path, limits.TRAINING_FILE_BYTES_MAX + 1)
-        written_at = from_us(max(0, path.stat().st_mtime_ns // 1000))
-    except OSError as error:
-        raise PlaceError(f"cannot read {path}: {error.strerror or error}") from error
-    where = path.name
+def _parse(text: bytes) -> dict[str, Any]:
+    """The file's object without keys that say nothing."""
     if len(text) > limits.TRAINING_FILE_BYTES_MAX:
         allowed = f"at most {limits.TRAINING_FILE_BYTES_MAX} bytes"
-        raise InvalidInputError(InvalidInputError.one("file", f"{len(text)} bytes or more", allowed).problems, where)
+        raise InvalidInputError.one("file", f"{len(text)} bytes or more", allowed)
     try:
         raw = from_json(text)
     except ValueError as error:
         allowed = f"a training memory as JSON ({error}); the file was left as it is"
-        raise InvalidInputError(InvalidInputError.one("file", text[:40], allowed).problems, where) from None
+        raise InvalidInputError.one("file", text[:40], allowed) from None
     if not isinstance(raw, dict):
-        raise InvalidInputError(
-            InvalidInputError.one("file", raw, "an object with the keys of a training memory").problems, where
-        )
-    return {name: value for name, value in raw.items() if value is not None}, written_at
+        raise InvalidInputError.one("file", raw, "an object with the keys of a training memory")
+    return {name: value for name, value in raw.items() if value is not None}
 
 
 def _episodes(log: Iterable[LoggedEpisode], source: Source) -> Iterator[Episode]:
-    seen: dict[tuple[str, ...], int] = {}
+    seen: Counter[tuple[str, ...]] = Counter()
     for entry in log:
-        said = redact(entry.summary)[0]  # as it is kept, and comes back when it is exported
-        what = (source.author, str(to_us(entry.timestamp)), entry.task_id, repr(entry.score), str(entry.steps), said)
-        seen[what] = seen.get(what, 0) + 1  # told apart by their number: a coarse clock gives two the same time
+        summary = redact(entry.summary)[0]  # as it is kept, and comes back when it is exported
+        what = (source.author, str(to_us(entry.timestamp)), entry.task_id, repr(entry.score), str(entry.steps), summary)
+        seen[what] += 1  # told apart by their number: a coarse clock gives two the same time
         yield Episode(
             id=derived_id(TRAINING_MEMORY, "episode", *what, str(seen[what])),
             task_id=entry.task_id,
@@ -167,16 +164,13 @@ def _data(raw: dict[str, Any]) -> dict[str, Any]:
     rest = deepcopy(raw)
     log, history = rest.pop("episode_log", []), rest.get("score_history", {})
     for task in history:
-        episode_dict.add_scores(rest, task, [])
+        shape.add_scores(rest, task, [])
     rest.pop("score_history", None)
-    return {
+    data = {
         "memory": rest,
         "scores": {task: " ".join(repr(float(score)) for score in scores) for task, scores in history.items()},
         "log": [{name: value for name, value in entry.items() if name != "summary"} for entry in log],
     }
-
-
-def _check_size(raw: dict[str, Any], data: dict[str, Any]) -> None:
     size = _bytes(data)
     if size > limits.RECORD_BYTES_MAX - limits.RECORD_BYTES_MAX // 64:  # its envelope needs some
         largest = max(raw, key=lambda name: _bytes(raw[name]))
@@ -185,6 +179,7 @@ def _check_size(raw: dict[str, Any], data: dict[str, Any]) -> None:
             "or keep the newest, in a copy of the file, and adopt that"
         )
         raise InvalidInputError.one(largest, f"{size} bytes", allowed)
+    return data
 
 
 def _bytes(value: Any) -> int:
@@ -203,7 +198,7 @@ def _is_here(episode: Episode, memory: Memory) -> bool:
 # --- what is kept becomes a file's dict again -------------------------------------------------------------------
 
 
-class _What(NamedTuple):
+class _EpisodeKey(NamedTuple):
     """What a log tells of an episode, but for its summary: enough to know it again."""
 
     at_us: int
@@ -212,35 +207,35 @@ class _What(NamedTuple):
     steps: int
 
 
-class _Told(NamedTuple):
+class _KnownEpisode(NamedTuple):
     """An episode of the memory, as training memory takes it."""
 
     id: str
-    what: _What
-    entry: Entry
+    what: _EpisodeKey
+    entry: EpisodeEntry
     author: str
 
 
-class _Episodes(NamedTuple):
+class _KnownEpisodes(NamedTuple):
     """The memory's trusted episodes, oldest first: those it recorded itself; and all of them by what a log tells of them."""
 
-    own: list[_Told]
-    by_what: dict[_What, list[_Told]]
+    own: list[_KnownEpisode]
+    by_what: dict[_EpisodeKey, list[_KnownEpisode]]
 
     @classmethod
-    def of(cls, memory: Memory) -> _Episodes:
+    def of(cls, memory: Memory) -> _KnownEpisodes:
         found = [
-            _Told(record.id, _what(record), _entry(record), record.metadata.source.author)
+            _KnownEpisode(record.id, _what(record), _entry(record), record.metadata.source.author)
             for record in _trusted(memory, memory.browse(kind="episode"))
             if isinstance(record, Episode)
         ][::-1]
-        by_what: dict[_What, list[_Told]] = {}
+        by_what: dict[_EpisodeKey, list[_KnownEpisode]] = {}
         for told in found:
             by_what.setdefault(told.what, []).append(told)
         return cls([told for told in found if not is_derived(told.id)], by_what)
 
 
-class _State:
+class _AdoptedState:
     """A training memory as it was when it was adopted."""
 
     def __init__(self, record: Adopted) -> None:
@@ -256,11 +251,11 @@ class _State:
             TrainingMemory.model_validate(given)
         except (AttributeError, ValueError):
             given = {}  # a file of records may hold anything
-        self.memory: AgentMemory = {**episode_dict.empty(), **deepcopy(given)}
+        self.memory: AgentMemory = {**shape.empty(), **deepcopy(given)}
         self.log: list[dict[str, Any]] = self.memory["episode_log"]
         self.total: int = self.memory["total_episodes"]
 
-    def whole(self, told: _Episodes) -> AgentMemory:
+    def whole(self, told: _KnownEpisodes) -> AgentMemory:
         """With the summaries, and without the episodes that the memory has no more."""
         left = {
             what: [each for each in found if each.author == self.author or not is_derived(each.id)]
@@ -274,12 +269,12 @@ class _State:
                 memory["episode_log"].append({**entry, "summary": (found.pop(0).entry.log or {})["summary"]})
         return memory
 
-    def told_of(self, told: _Episodes) -> list[_Told]:
+    def told_of(self, told: _KnownEpisodes) -> list[_KnownEpisode]:
         """Episodes of the memory's own that are in the file already: it was exported from here. Those in its log are known by
         what that says; of older ones it has no more than the scores, so one that arrived late is told by its own. Where
         scores are no longer listed, whatever was recorded before the log counts as in it."""
         logged = Counter(map(_logged, self.log))
-        found: list[_Told] = []
+        found: list[_KnownEpisode] = []
         for each in told.own:
             if logged[each.what] > 0:
                 logged[each.what] -= 1
@@ -306,10 +301,10 @@ class _State:
     def scores(self, task: str) -> tuple[list[float], int]:
         """Those that are known one by one, and the number of the first of them."""
         known: list[float] = self.memory["score_history"].get(task, [])
-        return known, episode_dict.score_total(self.memory, task)[1] - len(known)
+        return known, shape.score_total(self.memory, task)[1] - len(known)
 
 
-def _is_later(new: _State, old: _State) -> bool:
+def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
     """Whether one is what became of the other: its log has the other's last episode. Where that may have left the log, the
     scores of the older one are those that the newer one begins with, they differ enough among themselves to tell agents
     apart, and lists and counts only grew."""
@@ -319,8 +314,11 @@ def _is_later(new: _State, old: _State) -> bool:
         return False
     common = [_common_scores(new, old, task) for task in old.memory["score_history"]]
     agree = all(mine == theirs for mine, theirs in common)
-    grew = all(_grew(new.memory[name], old.memory[name]) for name in ("mistakes", "successes"))
-    return agree and grew and _kept(new, old) and sum(_bits(theirs) for _, theirs in common) >= _SAME_BITS_MIN
+    for name in ("mistakes", "successes"):
+        now, before = new.memory[name], old.memory[name]
+        if len(now) < limits.TRAINING_LESSONS_MAX and now[: len(before)] != before:
+            return False
+    return agree and _kept(new, old) and sum(_bits(theirs) for _, theirs in common) >= _SAME_BITS_MIN
 
 
 def _bits(scores: list[float]) -> float:
@@ -333,10 +331,10 @@ def _bits(scores: list[float]) -> float:
 
 def _key_of(card: dict[str, Any]) -> str:
     """A worker, or a decision, may be whatever JSON can hold."""
-    return json.dumps(episode_dict.card_key(card), sort_keys=True)
+    return json.dumps(shape.card_key(card), sort_keys=True)
 
 
-def _kept(new: _State, old: _State) -> bool:
+def _kept(new: _AdoptedState, old: _AdoptedState) -> bool:
     """Whether rules and cards of the older one are there, as far as the newer one had room for them, seen as often or more."""
     seen = {_key_of(card): card.get("seen_count", 1) for card in new.memory["mistake_cards"]}
     full = len(seen) >= limits.TRAINING_CARDS
@@ -350,56 +348,11 @@ def _kept(new: _State, old: _State) -> bool:
     return True
 
 
-def _common_scores(new: _State, old: _State, task: str) -> tuple[list[float], list[float]]:
+def _common_scores(new: _AdoptedState, old: _AdoptedState, task: str) -> tuple[list[float], list[float]]:
     """What both list of the scores that the older one has, under the same numbers."""
     (new_scores, new_first), (old_scores, old_first) = new.scores(task), old.scores(task)
     start, end = max(new_first, old_first), old_first + len(old_scores)
     return new_scores[start - new_first : end - new_first], old_scores[start - old_first :]
-
-
-def _grew(new: list[str], old: list[str]) -> bool:
-    return len(new) >= limits.TRAINING_LESSONS_MAX or new[: len(old)] == old
-
-
-def _add(memory: AgentMemory, other: AgentMemory) -> None:
-    """Adds another training memory's counts to those of the first, as if its episodes had come after them."""
-    before = memory["total_episodes"]
-    memory["total_episodes"] += other["total_episodes"]
-    memory["episode_log"] += other["episode_log"]
-    for task, older in other.get("older_scores", {}).items():
-        episode_dict.add_older(memory, task, older["count"], [older["sum"]])
-    for task, scores in other["score_history"].items():
-        episode_dict.add_scores(memory, task, scores)
-    for task, rules in other["task_rules"].items():
-        episode_dict.add_texts(memory["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK)
-    for name, most in _LISTS:
-        episode_dict.add_texts(memory[name], other[name], most)
-    for card in other["mistake_cards"]:
-        _add_card(memory["mistake_cards"], card, before)
-    episode_dict.keep_best_cards(memory["mistake_cards"])
-    told = [each["last_consolidated_at"] for each in (memory, other)]
-    if any(told):
-        memory["last_consolidated_at"] = sum(number for number in told if isinstance(number, int | float))
-    for name in other.keys() - memory.keys():
-        memory[name] = other[name]
-
-
-_LISTS: Final = (
-    ("global_rules", limits.TRAINING_GLOBAL_RULES),
-    ("mistakes", limits.TRAINING_LESSONS_MAX),
-    ("successes", limits.TRAINING_LESSONS_MAX),
-)
-
-
-def _add_card(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> None:
-    """A card that both have was seen as often as both say. Its episodes come after those `before`."""
-    seen, last = card.get("seen_count", 1), card.get("last_seen_episode", 0) + before
-    for known in cards:
-        if episode_dict.card_key(known) == episode_dict.card_key(card):
-            known.update(seen_count=known.get("seen_count", 1) + seen, last_seen_episode=last)
-            return
-    first = card.get("first_seen_episode", 0) + before
-    cards.append({**card, "seen_count": seen, "first_seen_episode": first, "last_seen_episode": last})
 
 
 # --- both ways --------------------------------------------------------------------------------------------------
@@ -420,15 +373,15 @@ def _trusted(memory: Memory, records: Iterable[Any]) -> Iterator[Any]:
             yield record
 
 
-def _what(record: Episode) -> _What:
-    return _What(record.at_us, record.task_id, record.score, record.steps)
+def _what(record: Episode) -> _EpisodeKey:
+    return _EpisodeKey(record.at_us, record.task_id, record.score, record.steps)
 
 
-def _logged(entry: dict[str, Any]) -> _What:
-    return _What(to_us(parse_time(entry["timestamp"])), entry["task_id"], entry["score"], entry.get("steps", 0))
+def _logged(entry: dict[str, Any]) -> _EpisodeKey:
+    return _EpisodeKey(to_us(parse_time(entry["timestamp"])), entry["task_id"], entry["score"], entry.get("steps", 0))
 
 
-def _entry(episode: Episode) -> Entry:
+def _entry(episode: Episode) -> EpisodeEntry:
     log = {
         "timestamp": episode.metadata.context.timestamp.isoformat(),
         "task_id": episode.task_id,
@@ -444,8 +397,8 @@ def _entry(episode: Episode) -> Entry:
             "bad_decision": card.bad_decision,
             "correct_decision": card.correct_decision,
             "evidence": card.evidence,
-            "lesson": card.lesson or episode_dict.NO_LESSON,
+            "lesson": card.lesson or shape.NO_LESSON,
         }
         for card in episode.mistake_cards
     )
-    return Entry(log, tuple(episode.mistakes), tuple(episode.successes), cards)
+    return EpisodeEntry(log, tuple(episode.mistakes), tuple(episode.successes), cards)

@@ -2,8 +2,8 @@
 next prompt begins with.
 
 Scripts that say `from training.memory import …` keep working (see `drop_in/training/memory.py`). Keys, arithmetic and text are
-those of the training memory they know; what differs is that nothing gets lost. The dict is `episode_dict`, saving next to
-others is `episode_history`, the file is `episode_file`; into the shared memory and back is `episode_adoption`.
+those of the training memory they know; what differs is that nothing gets lost. The dict is `shape`, saving next to
+others is `history`, the file is `file`; into the shared memory and back is `adopt`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import warnings
 from collections.abc import Callable
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -23,15 +24,16 @@ from hardwon.memory import intake
 from hardwon.memory.consolidate import ask_for_rules
 from hardwon.outside import own_files
 from hardwon.outside.llm import ChatModel, Llm
+from hardwon.outside.locks import LockedFile, lock_file, read
 from hardwon.records.fields import from_us, now
 from hardwon.records.kinds import Episode, Metadata, Moment
 from hardwon.text.clean import clean_line
-from hardwon.training import shape as episode_dict
+from hardwon.training import shape
 from hardwon.training.adopt import adopt as adopt
 from hardwon.training.adopt import export_agent_memory as export_agent_memory
-from hardwon.training.file import Locked, UnreadableError, decoded, encoded, locked, read
+from hardwon.training.file import UnreadableError, decoded, encoded
 from hardwon.training.history import EMPTY, EpisodeLog, History, guard, history_of, last_seen, plan, settle, with_history
-from hardwon.training.shape import AgentMemory, Checked, card_rank, score_total, whole
+from hardwon.training.shape import AgentMemory, EpisodeInput, card_rank, score_total, whole
 from hardwon.trust.redact import redact
 
 logger = logging.getLogger(__name__)
@@ -41,7 +43,7 @@ MAX_EPISODES_STORED: Final = limits.TRAINING_EPISODES_STORED
 MAX_RULES_PER_TASK: Final = limits.TRAINING_RULES_PER_TASK
 CONSOLIDATION_EVERY: Final = limits.CONSOLIDATE_EVERY_EPISODES
 
-_KEYS: Final = episode_dict.empty().keys() - {"last_consolidated_at"}
+_KEYS: Final = shape.empty().keys() - {"last_consolidated_at"}
 _OF_CONTENT: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 Where = str | os.PathLike[str]
 Clock = Callable[[], datetime]
@@ -68,7 +70,7 @@ class ConsolidationWarning(TrainingMemoryWarning):
 
 def new_agent_memory() -> AgentMemory:
     """A fresh memory. No file is looked at. Saved over one that exists, it adds to it what was recorded."""
-    return _with_history(episode_dict.empty(), History(EMPTY, 0))
+    return _with_history(shape.empty(), History(EMPTY, 0))
 
 
 def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> AgentMemory:
@@ -83,7 +85,7 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
             try:
                 return _loaded(content, place)
             except UnreadableError:
-                with guard, locked(place) as held:
+                with guard, lock_file(place) as held:
                     content = _current(held)
                     if content is not None:  # somebody else was faster, and saved a good one
                         return _loaded(content, place)
@@ -93,7 +95,7 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
         _warn(TrainingMemoryWarning, f"{error}. The memory starts fresh and cannot be saved there")
         return new_agent_memory()
     logger.info("No training memory at %s, starting fresh", path)
-    return _with_history(episode_dict.empty(), History(EMPTY, 0, str(place)))
+    return _with_history(shape.empty(), History(EMPTY, 0, str(place)))
 
 
 def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
@@ -105,7 +107,7 @@ def save_agent_memory(memory: AgentMemory, path: Where = DEFAULT_PATH) -> None:
     place = _place(path)
     with guard, _Using(memory):
         _check_memory(memory, fully=True)
-        with locked(place) as held:
+        with lock_file(place) as held:
             planned = plan(memory, str(place), _current(held, known=last_seen(memory, str(place))))
             content = encoded(planned.memory)
             if len(content) > limits.TRAINING_FILE_BYTES_MAX:
@@ -143,7 +145,7 @@ def _loaded(content: bytes, place: Path) -> AgentMemory:
     return _with_history(memory, History(content, memory["total_episodes"], str(place)))
 
 
-def _current(held: Locked, known: bytes | None = None) -> bytes | None:
+def _current(held: LockedFile, known: bytes | None = None) -> bytes | None:
     """What the file holds. Where that cannot be read it is moved aside first, so that nothing overwrites it."""
     content = held.read()
     if content is None or content == known:
@@ -166,14 +168,14 @@ def _check_memory(memory: Any, *, fully: bool = False) -> None:
     """A dict that callers made or changed by hand gets what it lacks; one that is no training memory is refused. Whose log is
     ours was made by us, and one look is enough before each episode; what is saved must be what can be loaded."""
     ours = isinstance(memory, dict) and isinstance(memory.get("episode_log"), EpisodeLog)
-    if problem := episode_dict.shape_problem(memory) if ours and not fully else episode_dict.problem_of(memory):
+    if problem := shape.shape_problem(memory) if ours and not fully else shape.problem_of(memory):
         raise _no_memory(memory, problem)
     if not ours or _KEYS - memory.keys() or None in map(memory.get, _KEYS) or None in _optional(memory):
-        episode_dict.upgrade(memory)
+        shape.upgrade(memory)
 
 
 def _optional(memory: AgentMemory) -> list[Any]:
-    return [memory.get(name, ()) for name in episode_dict.OPTIONAL]
+    return [memory.get(name, ()) for name in shape.OPTIONAL]
 
 
 class _Using:
@@ -187,7 +189,7 @@ class _Using:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, _OF_CONTENT) and not isinstance(error, HardwonError):
-            raise _no_memory(self._memory, episode_dict.problem_of(self._memory) or repr(error)) from error
+            raise _no_memory(self._memory, shape.problem_of(self._memory) or repr(error)) from error
 
 
 def _no_memory(memory: Any, problem: str) -> InvalidInputError:
@@ -196,11 +198,11 @@ def _no_memory(memory: Any, problem: str) -> InvalidInputError:
 
 def _readable(memory: Any) -> AgentMemory:
     """The memory, or where it lacks something, another that has it: reading changes nothing."""
-    if problem := episode_dict.shape_problem(memory):
+    if problem := shape.shape_problem(memory):
         raise _no_memory(memory, problem)
     if all(memory.get(name) is not None for name in _KEYS) and None not in _optional(memory):
         return cast("AgentMemory", memory)
-    return {**episode_dict.empty(), **{name: value for name, value in memory.items() if value is not None}}
+    return {**shape.empty(), **{name: value for name, value in memory.items() if value is not None}}
 
 
 def _warn(category: type[TrainingMemoryWarning], message: str) -> None:
@@ -218,16 +220,16 @@ def record_episode(
     `episode_data`: task_id, score (0 to 1), steps, trajectory_summary, mistakes, successes, mistake_cards; all may be absent.
     What is wrong with it raises `InvalidInputError` and nothing is changed. In lenient mode it is a warning: the wrong part is
     left out (without a score, all of it) and counted under `memory["skipped"]`."""
-    checked = Checked(episode_data, (clock or now)().isoformat())
+    checked = EpisodeInput(episode_data, (clock or now)().isoformat())
     if not lenient:
         checked.raise_if_wrong()
     with guard, _Using(memory):
         _check_memory(memory)
         history = history_of(memory)
         history.fill_in(memory)
-        before = episode_dict.Parts(memory)
+        before = shape.MemorySnapshot(memory)
         try:
-            episode_dict.add(memory, checked.entry)
+            shape.add(memory, checked.entry)
             history.look_at(memory)
             history.append(checked.entry)
         except BaseException:
@@ -258,9 +260,22 @@ def build_memory_context(memory: AgentMemory, task_id: str | None = None, max_ru
         lines += _section("General rules (all tasks):", _last(memory["global_rules"], max_rules))
         lines += _section("Mistakes to avoid:", [f"AVOID: {mistake}" for mistake in memory["mistakes"][-3:]])
         best = sorted(memory["mistake_cards"], key=card_rank, reverse=True)[:3]
-        lines += _section("Structured mistake cards:", map(_card_line, best))
+        lines += _section(
+            "Structured mistake cards:",
+            [
+                f"[{card.get('mistake_type', 'mistake')}, seen {whole(card.get('seen_count'), 1)}x] "
+                f"{card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
+                for card in best
+            ],
+        )
         if task_id:
-            lines += _section(f"Recent {task_id} episodes:", _recent(memory, task_id, max_recent))
+            own = (episode for episode in reversed(memory["episode_log"]) if episode.get("task_id") == task_id)
+            recent = [
+                f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: "
+                f"{str(episode.get('summary', ''))[:100]}"
+                for episode in islice(own, max_recent)
+            ]
+            lines += _section(f"Recent {task_id} episodes:", reversed(recent))
             total, count = score_total(memory, task_id)
             if count:
                 mean = f"Your mean score on {task_id}: {total / count:.2f} (over {count} episodes)"
@@ -275,22 +290,6 @@ def _last(items: list[Any], count: int) -> list[Any]:
 def _section(heading: str, items: Any) -> list[str]:
     shown = [f"  - {_one_line(str(item))}" for item in items]
     return ["\n" + _one_line(heading), *shown] if shown else []
-
-
-def _card_line(card: dict[str, Any]) -> str:
-    label, seen = card.get("mistake_type", "mistake"), whole(card.get("seen_count"), 1)
-    return f"[{label}, seen {seen}x] {card.get('lesson', '')} Evidence: {card.get('evidence', '')}"
-
-
-def _recent(memory: AgentMemory, task_id: str, most: int) -> list[str]:
-    newest: list[str] = []
-    for episode in reversed(memory["episode_log"]):
-        if len(newest) == most:
-            break
-        if episode.get("task_id") == task_id:
-            summary = str(episode.get("summary", ""))[:100]
-            newest.append(f"Score {episode.get('score', 0.0):.2f} in {episode.get('steps', 0)} steps: {summary}")
-    return newest[::-1]
 
 
 def _one_line(text: str) -> str:
@@ -319,8 +318,8 @@ def maybe_consolidate_memory(
     rules = _rules_of_model(episodes, api_key, llm)  # takes its time: others may record meanwhile
     with guard, _Using(memory):
         if rules is None:
-            rules = episode_dict.high_score_rules(memory)
-        episode_dict.add_global_rules(memory, rules)
+            rules = shape.high_score_rules(memory)
+        shape.add_global_rules(memory, rules)
         memory["last_consolidated_at"] = total
         history_of(memory).look_at(memory)
         logger.info("Consolidation: %d global rules", len(memory["global_rules"]))
@@ -331,7 +330,10 @@ def maybe_consolidate_memory(
 def _rules_of_model(episodes: list[dict[str, Any]], api_key: str | None, llm: Llm | None) -> list[str] | None:
     """Rules in a model's words; None where there is no model, or it is of no use."""
     try:
-        model = _model_for(api_key) if llm is None else llm
+        key = api_key or os.environ.get("GROQ_API_KEY", "")
+        model = llm
+        if model is None and key.strip():
+            model = ChatModel.from_environment({**os.environ, "GROQ_API_KEY": key})
         shown = [episode for number, logged in enumerate(episodes) if (episode := _episode(logged, number))]
         if model is None or not shown:
             return None
@@ -339,11 +341,6 @@ def _rules_of_model(episodes: list[dict[str, Any]], api_key: str | None, llm: Ll
     except (LlmError, InvalidInputError) as error:
         _warn(ConsolidationWarning, f"the LLM was of no use, the rules were found without it: {error}")
         return None
-
-
-def _model_for(api_key: str | None) -> Llm | None:
-    key = api_key or os.environ.get("GROQ_API_KEY", "")
-    return ChatModel.from_environment({**os.environ, "GROQ_API_KEY": key}) if key.strip() else None
 
 
 def _episode(logged: dict[str, Any], number: int) -> Episode | None:

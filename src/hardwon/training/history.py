@@ -3,16 +3,15 @@ others saved meanwhile.
 
 The memory is a plain dict. What it knows beyond its keys hangs on its `episode_log`, a list that carries a `History`: it goes
 along with `dict(memory)`, `{**memory}`, `copy.deepcopy` and pickling. Only JSON leaves it behind: what comes back from there
-into the process it was made in is known by its episodes; for the rest there is `episode_merge.adopt`.
+into the process it was made in is known by its episodes; for the rest there is `adopt`.
 
-Every recorded episode is one object (`Recorded`) that knows the files it is in. Copies in one process share it, so that
+Every recorded episode is one object (`RecordedEpisode`) that knows the files it is in. Copies in one process share it, so that
 whichever copy is saved first adds it, and no other does. Where a fork or pickle takes it into another process it is numbered
 first, and the file tells how far it has the numbers of this history.
 
-Two versions of one training memory become one. No I/O.
-
-Ordinarily nothing has to be guessed: whoever saves knows which episodes it recorded, and adds them to what is there. Here is
-what remains: dicts that do not know where they came from (read from JSON, say), and what callers changed by hand.
+So ordinarily nothing has to be guessed: whoever saves knows which episodes it recorded, and adds them to what is there. What
+remains are dicts that do not know where they came from, read from JSON, say (`adopt`), and what callers changed by hand
+(`by_hand`).
 """
 
 from __future__ import annotations
@@ -29,12 +28,13 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from hardwon import limits
+from hardwon.outside import locks
 from hardwon.records.fields import new_id
-from hardwon.training.file import decoded, encoded, let_go
+from hardwon.training.file import decoded, encoded
 from hardwon.training.shape import (
     OPTIONAL,
     AgentMemory,
-    Entry,
+    EpisodeEntry,
     add,
     add_older,
     add_scores,
@@ -46,45 +46,46 @@ from hardwon.training.shape import (
     whole,
 )
 
-# ---- episode history ------------------------------------------------------------
-
 EMPTY = encoded(empty())
 _BESIDE = (*OPTIONAL, "last_consolidated_at")
+_OWN: Final = frozenset(empty())
+_MISSING: Final = object()
+
+# Held while a memory is changed, saved, or forked: one for all of them, because copies share what they know.
 guard = threading.RLock()
-"""Held while a memory is changed, saved, or forked: one for all of them, because copies share what they know."""
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
-class Recorded:
+class RecordedEpisode:
     """One call of `record_episode`, or the sum of many. `saved` are the files it is in; `number` is its history's name and its
     own place there, where another process may have it too. `copied` tells which copies have it: where it is the same, they
     have all of these or none."""
 
-    entry: Entry | AgentMemory
+    entry: EpisodeEntry | AgentMemory
     number: tuple[str, int] | None = None
     saved: set[str] = field(default_factory=set)
     copied: tuple[str, ...] = ()
 
     @property
     def episodes(self) -> int:
-        if isinstance(self.entry, Entry):
+        if isinstance(self.entry, EpisodeEntry):
             return int(self.entry.log is not None)
         return int(self.entry["total_episodes"])
 
     @property
     def last_logged(self) -> list[dict[str, Any]]:
-        if isinstance(self.entry, Entry):
+        if isinstance(self.entry, EpisodeEntry):
             return [self.entry.log] if self.entry.log else []
         return list(self.entry["episode_log"][-1:])
 
     def add_to(self, memory: AgentMemory) -> None:
-        if isinstance(self.entry, Entry):
+        if isinstance(self.entry, EpisodeEntry):
             add(memory, self.entry)
         else:
             add_sum(memory, self.entry)
 
 
-class Base(NamedTuple):
+class SavedState(NamedTuple):
     """A state that the memory was in: its content, and how many calls were recorded before it."""
 
     content: bytes
@@ -96,22 +97,22 @@ class History:
     """What was recorded since the memory was in one of its bases: those it shares with files, and the latest of all."""
 
     def __init__(self, content: bytes, total: int, place: str | None = None) -> None:
-        self.latest = Base(content, total, 0)
+        self.latest = SavedState(content, total, 0)
         self.bases = {place: self.latest} if place is not None else {}
         self.beside: AgentMemory = {}
-        self._recorded: list[Recorded] = []
-        self._inside: weakref.WeakSet[Recorded] = weakref.WeakSet()
+        self._recorded: list[RecordedEpisode] = []
+        self._inside: weakref.WeakSet[RecordedEpisode] = weakref.WeakSet()
         self._forgotten = 0
         self._name = ""
         _living.add(self)
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: EpisodeEntry) -> None:
         """The last thing that is done is to take it: whoever is interrupted can tell by that."""
         if len(self._recorded) >= limits.TRAINING_PENDING_MAX:
             self._shorten()
-        self._recorded.append(Recorded(entry))
+        self._recorded.append(RecordedEpisode(entry))
 
-    def has_last(self, entry: Entry) -> bool:
+    def has_last(self, entry: EpisodeEntry) -> bool:
         return bool(self._recorded) and self._recorded[-1].entry is entry
 
     def fill_in(self, memory: AgentMemory) -> None:
@@ -127,7 +128,7 @@ class History:
         """Takes note of what `fill_in` gives to others."""
         self.beside.update({name: memory[name] for name in _BESIDE if memory.get(name) is not None})
 
-    def everything(self) -> Iterable[Recorded]:
+    def everything(self) -> Iterable[RecordedEpisode]:
         """All that went into the memory, as far as somebody else may have it too."""
         return {*self._inside, *self._recorded}
 
@@ -157,12 +158,12 @@ class History:
         self._inside.update(self._recorded[:count])
         self.__dict__.update(_recorded=self._recorded[count:], _forgotten=before)
 
-    def since(self, base: Base) -> list[Recorded]:
+    def since(self, base: SavedState) -> list[RecordedEpisode]:
         return self._recorded[base.position - self._forgotten :]
 
     def is_now(self, content: bytes, total: int, place: str) -> None:
         """The memory and the file have this content."""
-        self.latest = Base(content, total, self._forgotten + len(self._recorded))
+        self.latest = SavedState(content, total, self._forgotten + len(self._recorded))
         self.bases.pop(place, None)
         self.bases[place] = self.latest
         for oldest in list(self.bases)[: -limits.TRAINING_PLACES_MAX]:
@@ -227,7 +228,7 @@ class History:
         _living.add(self)
 
 
-def _sum_of(recorded: list[Recorded]) -> Recorded:
+def _sum_of(recorded: list[RecordedEpisode]) -> RecordedEpisode:
     """Of what every copy has all or nothing of: where one of them saves the parts, the sum is saved, and the other way
     round."""
     if len(recorded) == 1:
@@ -238,10 +239,10 @@ def _sum_of(recorded: list[Recorded]) -> Recorded:
         each.add_to(total)
     for each in recorded:
         each.saved = saved
-    return Recorded(total, recorded[-1].number, saved, recorded[-1].copied)
+    return RecordedEpisode(total, recorded[-1].number, saved, recorded[-1].copied)
 
 
-def _tell_apart(recorded: Iterable[Recorded]) -> None:
+def _tell_apart(recorded: Iterable[RecordedEpisode]) -> None:
     """Somebody else has a copy of these, but not of those beside them; or the other way round."""
     mark = new_id()
     for each in recorded:
@@ -283,14 +284,14 @@ def last_seen(memory: AgentMemory, place: str) -> bytes | None:
 # --- what is saved --------------------------------------------------------------------------------------------------------
 
 
-class Plan(NamedTuple):
+class SavePlan(NamedTuple):
     """What is about to be saved. `merged` says that it holds what others saved."""
 
     memory: AgentMemory
     merged: bool
 
 
-def plan(memory: AgentMemory, place: str, found: bytes | None) -> Plan:
+def plan(memory: AgentMemory, place: str, found: bytes | None) -> SavePlan:
     """What belongs in a file in which this was found. Changes nothing."""
     history = history_of(memory)
     base = history.bases.get(place)
@@ -306,18 +307,12 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> Plan:
         mine["last_consolidated_at"] = latest
     if found is None or (base and found == base.content):
         _note_shared(mine, pending)
-        return Plan(mine, merged=False)
+        return SavePlan(mine, merged=False)
     kept, _ = decoded(found)
     before, _ = decoded(start.content)
     if base is None and start.content != EMPTY:
         kept = adopt(kept, decoded(start.content)[0])
-    shared = kept.get("shared_episodes", {})
-    logged = _Logged(kept, before)
-    new = [
-        each
-        for each in pending
-        if place not in each.saved and not _is_among(shared, each) and not ((each.copied or each.saved) and logged.has(each))
-    ]
+    new = _not_there_yet(pending, place, kept, before)
     for each in new:
         each.add_to(kept)
     for each in pending:
@@ -325,30 +320,28 @@ def plan(memory: AgentMemory, place: str, found: bytes | None) -> Plan:
     _note_shared(kept, new)
     for either in (before, kept):
         del either["episode_log"][: -limits.TRAINING_EPISODES_STORED]
-    return Plan(by_hand(before, mine, kept), merged=True)
+    return SavePlan(by_hand(before, mine, kept), merged=True)
 
 
-class _Logged:
-    """The episodes that a log has and an earlier one has not. Only those that may have come here another way, with a copy
-    or through a file, are looked for: others may well be alike."""
-
-    def __init__(self, kept: AgentMemory, before: AgentMemory) -> None:
-        self._more = Counter(map(as_json, kept["episode_log"]))
-        self._more.subtract(map(as_json, before["episode_log"]))
-
-    def has(self, recorded: Recorded) -> bool:
-        if not isinstance(recorded.entry, Entry) or recorded.entry.log is None:
-            return False
-        text = as_json(recorded.entry.log)
-        self._more[text] -= 1
-        return self._more[text] >= 0
-
-
-def _is_among(shared: dict[str, int], recorded: Recorded) -> bool:
-    return recorded.number is not None and recorded.number[1] < shared.get(recorded.number[0], 0)
+def _not_there_yet(pending: list[RecordedEpisode], place: str, kept: AgentMemory, before: AgentMemory) -> list[RecordedEpisode]:
+    """Those of the pending that the file with what is `kept`, and was there `before`, lacks."""
+    more = Counter(map(as_json, kept["episode_log"]))  # the episodes that this log has and the earlier one has not
+    more.subtract(map(as_json, before["episode_log"]))
+    shared, new = kept.get("shared_episodes", {}), []
+    for each in pending:
+        if place in each.saved or (each.number and each.number[1] < shared.get(each.number[0], 0)):
+            continue
+        # Only one that may have come here another way, with a copy or through a file, is looked for: others may well be alike.
+        if (each.copied or each.saved) and isinstance(each.entry, EpisodeEntry) and each.entry.log is not None:
+            text = as_json(each.entry.log)
+            more[text] -= 1
+            if more[text] >= 0:
+                continue
+        new.append(each)
+    return new
 
 
-def _note_shared(memory: AgentMemory, recorded: Iterable[Recorded]) -> None:
+def _note_shared(memory: AgentMemory, recorded: Iterable[RecordedEpisode]) -> None:
     marks = dict(memory.get("shared_episodes", {}))
     for each in recorded:
         if each.number is not None:
@@ -358,7 +351,7 @@ def _note_shared(memory: AgentMemory, recorded: Iterable[Recorded]) -> None:
         memory["shared_episodes"] = dict(list(marks.items())[-limits.TRAINING_SHARED_MAX :])
 
 
-def settle(memory: AgentMemory, planned: Plan, content: bytes, place: str) -> None:
+def settle(memory: AgentMemory, planned: SavePlan, content: bytes, place: str) -> None:
     """The plan is in the file. Doing this twice does no harm."""
     history = history_of(memory)
     for recorded in history.everything():
@@ -404,15 +397,11 @@ class _Fork:
         self.after()
         if not self.held:  # by a thread that the child has not got, in a save that it will never finish
             guard._at_fork_reinit()  # type: ignore[attr-defined]
-            let_go()
+            locks.close_all()
 
 
 _fork = _Fork()
 os.register_at_fork(before=_fork.before, after_in_parent=_fork.after, after_in_child=_fork.after_in_child)
-
-# ---- episode merge ------------------------------------------------------------
-
-_MISSING: Final = object()
 
 
 # --- a dict that does not know where it came from -----------------------------------------------------------------------
@@ -423,18 +412,16 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
     the scores of many more. Where those agree as far as both go, the longer one is simply the later one. Where they do not,
     or nothing tells, the other's episodes that are not kept are added, and of its mistakes, rules and cards what is not
     there; a card that both have was seen as often as the larger of its counts says."""
-    ours, theirs = _Told(other), _Told(kept)
-    at, tasks = (
-        ours.parted_from(theirs),
-        [_Scores(kept, other, task) for task in {**kept["score_history"], **other["score_history"]}],
-    )
-    told = bool(ours.common(theirs)) or any(task.common for task in tasks) or not min(ours.total, theirs.total)
-    agree = told and at is None and all(task.parted is None for task in tasks)
+    ours, theirs = _LoggedEpisodes(other), _LoggedEpisodes(kept)
+    at = ours.parted_from(theirs)
+    tasks = [_Scores(kept, other, task) for task in {**kept["score_history"], **other["score_history"]}]
+    known = bool(ours.common(theirs)) or any(task.common for task in tasks) or not min(ours.total, theirs.total)
+    agree = known and at is None and all(task.parted is None for task in tasks)
     if agree and all(task.kept_count <= task.other_count for task in tasks):
         return other
     earlier = agree and all(task.other_count <= task.kept_count for task in tasks)
     if not earlier:
-        _add_episodes(kept, ours, theirs, at, tasks, told)
+        _add_episodes(kept, ours, theirs, at, tasks, known)
         _add_cards(kept["mistake_cards"], other["mistake_cards"])
     _add_newer(kept["global_rules"], other["global_rules"], limits.TRAINING_GLOBAL_RULES, earlier)
     for task, rules in other["task_rules"].items():
@@ -446,7 +433,7 @@ def adopt(kept: AgentMemory, other: AgentMemory) -> AgentMemory:
     return kept
 
 
-class _Told:
+class _LoggedEpisodes:
     """The episodes of a log with their numbers: the last has the number `total` - 1."""
 
     def __init__(self, memory: AgentMemory) -> None:
@@ -454,10 +441,10 @@ class _Told:
         self.total: int = memory["total_episodes"]
         self.start = self.total - len(self.log)
 
-    def common(self, other: _Told) -> range:
+    def common(self, other: _LoggedEpisodes) -> range:
         return range(max(self.start, other.start), min(self.total, other.total))
 
-    def parted_from(self, other: _Told) -> int | None:
+    def parted_from(self, other: _LoggedEpisodes) -> int | None:
         """The first number under which both have an episode, and not the same one."""
         common = self.common(other)
         return next((n for n in common if self.log[n - self.start] != other.log[n - other.start]), None)
@@ -476,10 +463,10 @@ class _Scores:
         self.parted = next((n for n in self.common if self.scores[n - start] != known[n - known_start]), None)
         self.older_sum = score_total(other, task)[0] - sum(self.scores)
 
-    def new(self, told: bool) -> int:
+    def new(self, known: bool) -> int:
         if self.parted is not None:
             return self.other_count - self.parted
-        return max(self.other_count - self.kept_count, 0) if told else self.other_count
+        return max(self.other_count - self.kept_count, 0) if known else self.other_count
 
     def add_to(self, kept: AgentMemory, count: int) -> None:
         older = count - len(self.scores)
@@ -490,7 +477,9 @@ class _Scores:
             kept["total_episodes"] += count
 
 
-def _add_episodes(kept: AgentMemory, ours: _Told, theirs: _Told, at: int | None, tasks: Iterable[_Scores], told: bool) -> None:
+def _add_episodes(
+    kept: AgentMemory, ours: _LoggedEpisodes, theirs: _LoggedEpisodes, at: int | None, tasks: Iterable[_Scores], known: bool
+) -> None:
     first = min(ours.total, theirs.total) if at is None else at
     new = _without(ours.log[max(first - ours.start, 0) :], theirs.log)
     by_task = Counter(str(episode.get("task_id")) for episode in new)
@@ -498,7 +487,7 @@ def _add_episodes(kept: AgentMemory, ours: _Told, theirs: _Told, at: int | None,
     start = max(ours.start, theirs.start)
     by_log_alone = at is not None and (at > start or start == 0)
     for task in tasks:
-        task.add_to(kept, by_task[task.task] if by_log_alone else max(by_task[task.task], task.new(told)))
+        task.add_to(kept, by_task[task.task] if by_log_alone else max(by_task[task.task], task.new(known)))
     kept["episode_log"] += new
 
 
@@ -543,9 +532,6 @@ def by_hand(expected: AgentMemory, mine: AgentMemory, kept: AgentMemory) -> Agen
                 merged[name] = value
     merged["global_rules"] = merged["global_rules"][-limits.TRAINING_GLOBAL_RULES :]
     return merged
-
-
-_OWN: Final = frozenset(empty())
 
 
 def _merged(expected: Any, mine: Any, kept: Any) -> Any:

@@ -11,18 +11,18 @@ Keys: `version`, `total_episodes`, `last_consolidated_at` (the total at that tim
 No I/O. All of it is a function of the dict before and the episode, so that an episode can be added again to another dict.
 Lists and objects inside the values are replaced rather than changed: copies that a caller made one level deep share them.
 
-What an episode may say before it enters a training memory. No I/O.
-
-A score decides whether there is an episode at all. Whatever else is wrong can be left out of it: in strict mode nothing is,
-and the caller hears of every problem at once; in lenient mode the rest is recorded.
+`EpisodeInput` checks an episode before it enters a memory. A score decides whether there is an episode at all. Whatever else is
+wrong can be left out of it: in strict mode nothing is, and the caller hears of every problem at once; in lenient mode the rest
+is recorded.
 """
 
 from __future__ import annotations
 
 import math
 import operator
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -33,21 +33,31 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, Problem
 from hardwon.records.fields import check_json, check_name
 
-# ---- episode dict ------------------------------------------------------------
-
 AgentMemory = dict[str, Any]
 
 WORKS_FROM: Final = 0.85
 AVOID_BELOW: Final = 0.50
-NO_LESSON: Final = "Avoid repeating this failure."
-"""The lesson of a card that tells none."""
+NO_LESSON: Final = "Avoid repeating this failure."  # of a card that has none
 
 OPTIONAL: Final = ("older_scores", "skipped", "shared_episodes")
 _LISTS: Final = ("global_rules", "episode_log", "mistakes", "mistake_cards", "successes")
 _OBJECTS: Final = ("task_rules", "score_history", *OPTIONAL)
 
+_NAME: Final = f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, not blank"
+_TEXT: Final = f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
+_FIELDS: Final = ("task_id", "score", "steps", "trajectory_summary", "mistakes", "successes", "mistake_cards")
+_CARD_FIELDS: Final = (
+    "mistake_type",
+    "task_id",
+    "worker_id",
+    "bad_decision",
+    "correct_decision",
+    "evidence",
+    "lesson",
+)
 
-class Entry(NamedTuple):
+
+class EpisodeEntry(NamedTuple):
     """What one call of `record_episode` adds: an episode (or none, where all of it was left out) and what was left out."""
 
     log: dict[str, Any] | None
@@ -75,7 +85,7 @@ def empty() -> AgentMemory:
 # --- an episode is added ------------------------------------------------------------------------------------------------
 
 
-def add(memory: AgentMemory, entry: Entry) -> None:
+def add(memory: AgentMemory, entry: EpisodeEntry) -> None:
     _add_skipped(memory, entry.skipped)
     if entry.log is None:
         return
@@ -88,7 +98,8 @@ def add(memory: AgentMemory, entry: Entry) -> None:
     add_texts(memory["mistakes"], entry.mistakes, limits.TRAINING_LESSONS_MAX)
     add_texts(memory["successes"], entry.successes, limits.TRAINING_LESSONS_MAX)
     for card in entry.cards:
-        _add_card(memory, card)
+        if _add_card(memory["mistake_cards"], card, memory["total_episodes"]):
+            keep_best_cards(memory["mistake_cards"])
     learned = []
     if score >= WORKS_FROM:
         learned += [f"[WORKS] {success}" for success in entry.successes]
@@ -100,7 +111,7 @@ def add(memory: AgentMemory, entry: Entry) -> None:
     _bound_tasks(memory, task)
 
 
-class Parts:
+class MemorySnapshot:
     """What an episode changes, as it was before: so that it is added whole or not at all."""
 
     def __init__(self, memory: AgentMemory) -> None:
@@ -123,7 +134,8 @@ class Parts:
 
 
 def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
-    """Adds what another memory has come to: as if its episodes were added one by one, but for what its bounds cut off."""
+    """Adds what another memory has come to: as if its episodes were added one by one, but for what its bounds cut off, and with
+    its rules for all tasks."""
     before = memory["total_episodes"]
     _add_skipped(memory, part.get("skipped", {}).items())
     for task, scores in part["score_history"].items():
@@ -135,28 +147,24 @@ def add_sum(memory: AgentMemory, part: AgentMemory) -> None:
     del memory["episode_log"][: -limits.TRAINING_EPISODES_UNSAVED_MAX]
     for name in ("mistakes", "successes"):
         add_texts(memory[name], part[name], limits.TRAINING_LESSONS_MAX)
+    add_texts(memory["global_rules"], part["global_rules"], limits.TRAINING_GLOBAL_RULES)
     for task, rules in part["task_rules"].items():
         add_texts(memory["task_rules"].setdefault(task, []), rules, limits.TRAINING_RULES_PER_TASK)
         _bound_tasks(memory, task)
     for card in part["mistake_cards"]:
-        _add_counted(memory["mistake_cards"], card, before)
+        _add_card(memory["mistake_cards"], card, before)
     keep_best_cards(memory["mistake_cards"])
+    numbers = [each.get("last_consolidated_at") for each in (memory, part)]
+    if any(numbers):
+        memory["last_consolidated_at"] = sum(number for number in numbers if isinstance(number, int | float))
+    for name in part.keys() - memory.keys():
+        memory[name] = part[name]
 
 
 def _add_skipped(memory: AgentMemory, new: Iterable[tuple[str, int]]) -> None:
     for field, count in new:
         skipped = memory.setdefault("skipped", {})
         skipped[field] = skipped.get(field, 0) + count
-
-
-def _add_counted(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> None:
-    moved = {name: before + card[name] for name in ("first_seen_episode", "last_seen_episode")}
-    place = find_card(cards, card)
-    if place is not None:
-        seen = {"seen_count": cards[place]["seen_count"] + card["seen_count"], "last_seen_episode": moved["last_seen_episode"]}
-        cards[place] = _seen_again(cards[place], card, seen)
-        return
-    cards.append({**card, **moved})
 
 
 def add_texts(texts: list[Any], new: Iterable[str], most: int) -> None:
@@ -190,8 +198,7 @@ def card_rank(card: dict[str, Any]) -> tuple[int, int]:
 
 def card_key(card: dict[str, Any]) -> tuple[Any, ...]:
     """Cards with the same are one card."""
-    said = card.get
-    return said("mistake_type"), said("task_id"), said("worker_id") or "", said("correct_decision") or ""
+    return card.get("mistake_type"), card.get("task_id"), card.get("worker_id") or "", card.get("correct_decision") or ""
 
 
 def find_card(cards: list[dict[str, Any]], card: dict[str, Any]) -> int | None:
@@ -200,20 +207,24 @@ def find_card(cards: list[dict[str, Any]], card: dict[str, Any]) -> int | None:
     return next((place for place, known in enumerate(cards) if card_key(known) == key), None)
 
 
-def _add_card(memory: AgentMemory, card: dict[str, Any]) -> None:
-    """Counts a card that is known by its type, task, worker and right decision, or adds it."""
-    cards, now = memory["mistake_cards"], memory["total_episodes"]
+def _add_card(cards: list[dict[str, Any]], card: dict[str, Any], before: int) -> bool:
+    """Counts a card that is known by its type, task, worker and right decision; else adds it, and says so. Its episodes come
+    after those `before`."""
+    seen = whole(card.get("seen_count"), 1)
+    first, last = (before + whole(card.get(name), 0) for name in ("first_seen_episode", "last_seen_episode"))
     place = find_card(cards, card)
-    if place is not None:
-        seen = {"seen_count": whole(cards[place].get("seen_count"), 1) + 1, "last_seen_episode": now}
-        cards[place] = _seen_again(cards[place], card, seen)
-        return
-    cards.append({**card, "seen_count": 1, "first_seen_episode": now, "last_seen_episode": now})
-    keep_best_cards(cards)
-
-
-def _seen_again(known: dict[str, Any], card: dict[str, Any], seen: dict[str, int]) -> dict[str, Any]:
-    return {**known, **seen, "evidence": card["evidence"] or known.get("evidence", ""), "lesson": card["lesson"]}
+    if place is None:
+        cards.append({**card, "seen_count": seen, "first_seen_episode": first, "last_seen_episode": last})
+        return True
+    known = cards[place]
+    cards[place] = {
+        **known,
+        "seen_count": whole(known.get("seen_count"), 1) + seen,
+        "last_seen_episode": last,
+        "evidence": card.get("evidence") or known.get("evidence", ""),
+        "lesson": card.get("lesson") or known.get("lesson", NO_LESSON),
+    }
+    return False
 
 
 def keep_best_cards(cards: list[dict[str, Any]]) -> None:
@@ -258,13 +269,8 @@ def add_global_rules(memory: AgentMemory, new: Iterable[str]) -> None:
 # --- what was there before ----------------------------------------------------------------------------------------------
 
 
-def problem_of(data: object) -> str:
-    """Why this is no training memory; empty where it is one, of whatever age."""
-    return shape_problem(data) or (_content_problem(data) if isinstance(data, dict) else "")
-
-
 def shape_problem(data: object) -> str:
-    """The same at a glance: what a key holds, not what that holds."""
+    """Why this is no training memory, at a glance: what a key holds, not what that holds. Empty where it is one."""
     if not isinstance(data, dict):
         return "it is not a JSON object"
     for names, kind, what in ((_LISTS, list, "a list"), (_OBJECTS, dict, "an object")):
@@ -275,14 +281,19 @@ def shape_problem(data: object) -> str:
     return "" if total is None or (isinstance(total, int) and total >= 0) else "total_episodes is not a count"
 
 
-def _content_problem(data: AgentMemory) -> str:
+def problem_of(data: Any) -> str:
+    """Why this is no training memory; empty where it is one, of whatever age."""
+    if problem := shape_problem(data):
+        return problem
     history, log = data.get("score_history") or {}, data.get("episode_log") or []
-    for name in ("task_rules", "score_history"):
-        if not all(isinstance(value, list) for value in (data.get(name) or {}).values()):
-            return f"{name} holds something other than lists"
-    for name in ("episode_log", "mistake_cards"):
-        if not all(isinstance(value, dict) for value in data.get(name) or []):
-            return f"{name} holds something other than objects"
+    for name, values, kind, what in (
+        ("task_rules", (data.get("task_rules") or {}).values(), list, "lists"),
+        ("score_history", history.values(), list, "lists"),
+        ("episode_log", log, dict, "objects"),
+        ("mistake_cards", data.get("mistake_cards") or [], dict, "objects"),
+    ):
+        if not all(isinstance(value, kind) for value in values):
+            return f"{name} holds something other than {what}"
     scores = [*(episode.get("score", 0.0) for episode in log), *chain.from_iterable(history.values())]
     if not all(isinstance(score, int | float) for score in scores):
         return "a score is not a number"
@@ -345,112 +356,69 @@ def whole(value: object, otherwise: int) -> int:
         return otherwise
 
 
-# ---- episode input ------------------------------------------------------------
-
-_SCORE: Final = "a finite number from 0 to 1"
-_NAME: Final = f"text of 1 to {limits.NAME_CHARS_MAX} characters on one line, not blank"
-_TEXT: Final = f"text of at most {limits.TRAINING_TEXT_CHARS_MAX} characters, without NUL and lone surrogates"
-_FIELDS: Final = ("task_id", "score", "steps", "trajectory_summary", "mistakes", "successes", "mistake_cards")
-_CARD_FIELDS: Final = (
-    "mistake_type",
-    "task_id",
-    "worker_id",
-    "bad_decision",
-    "correct_decision",
-    "evidence",
-    "lesson",
-)
-
-
-class Checked:
+class EpisodeInput:
     """An episode as the caller gave it, taken apart. `problems` are all that was found; `entry` is what can be recorded
     in spite of them."""
 
     def __init__(self, data: object, timestamp: str) -> None:
         self.problems: list[Problem] = []
         self._left_out: Counter[str] = Counter()
-        self.entry = self._entry(data, timestamp)
+        found = self._fields("episode_data", data, _FIELDS, "an object (a mapping)", "task_id, score, …")
+        log: dict[str, Any] | None = None
+        mistakes: tuple[str, ...] = ()
+        successes: tuple[str, ...] = ()
+        cards: tuple[dict[str, Any], ...] = ()
+        if found is not None:
+            task_id = _plain(found.get("task_id", "unknown"))
+            task = self._read("task_id", task_id, _task_of, _NAME, "unknown")
+            log = {
+                "timestamp": timestamp,
+                "task_id": task,
+                "score": self._read("score", found.get("score", 0.0), _score_of, "a finite number from 0 to 1", None),
+                "steps": self._read("steps", found.get("steps", 0), _count_of, "a whole number, 0 or more", 0),
+                "summary": self._text("trajectory_summary", found.get("trajectory_summary", ""), ""),
+            }
+            mistakes, successes = (self._texts(name, found.get(name, ())) for name in ("mistakes", "successes"))
+            cards = tuple(self._cards(found.get("mistake_cards", ()), task))
+        if log and log["score"] is None:
+            self.entry = EpisodeEntry(None, skipped=(("score", 1),))
+        else:
+            self.entry = EpisodeEntry(log, mistakes, successes, cards, tuple(self._left_out.items()))
 
     def raise_if_wrong(self) -> None:
         if self.problems:
             raise InvalidInputError(self.problems)
 
-    def _entry(self, data: object, timestamp: str) -> Entry:
-        if not isinstance(data, Mapping):
-            self._wrong("episode_data", data, "an object (a mapping) with task_id, score, …")
-            return Entry(None, skipped=tuple(self._left_out.items()))
-        try:
-            data = {name: data[name] for name in _FIELDS if name in data}
-        except Exception:  # noqa: BLE001  # a foreign mapping fails in any way it likes
-            self._wrong("episode_data", data, "an object (a mapping) that can be read")
-            return Entry(None, skipped=tuple(self._left_out.items()))
-        score = self._score(data.get("score", 0.0))
-        task = self._task(data.get("task_id", "unknown"))
-        log = {
-            "timestamp": timestamp,
-            "task_id": task,
-            "score": score,
-            "steps": self._steps(data.get("steps", 0)),
-            "summary": self._text("trajectory_summary", data.get("trajectory_summary", ""), ""),
-        }
-        mistakes, successes = (self._texts(name, data.get(name, ())) for name in ("mistakes", "successes"))
-        cards = tuple(self._cards(data.get("mistake_cards", ()), task))
-        if score is None:
-            return Entry(None, skipped=(("score", 1),))
-        return Entry(log, mistakes, successes, cards, tuple(self._left_out.items()))
-
     def _wrong(self, field: str, value: object, allowed: str) -> None:
         self.problems.append(Problem(field, value, allowed))
         self._left_out[field.partition(".")[0]] += 1
 
-    # --- one field each ---------------------------------------------------------------------------------------------------
-
-    def _score(self, value: Any) -> float | None:
-        """Whatever is a number: those of numpy and of tensors with one element are none of Python's own."""
+    def _read(self, field: str, value: Any, read: Callable[[Any], Any], allowed: str, otherwise: Any) -> Any:
         try:
-            number = math.nan if isinstance(value, str | bytes | bytearray) else float(value)
-        except Exception:  # noqa: BLE001  # a foreign __float__ fails in any way it likes
-            number = math.nan
-        if not 0 <= number <= 1:
-            self._wrong("score", value, _SCORE)
+            return read(value)
+        except Exception:  # noqa: BLE001  # a value of a foreign class fails in any way it likes
+            self._wrong(field, value, allowed)
+            return otherwise
+
+    def _fields(self, field: str, value: Any, names: tuple[str, ...], what: str, such_as: str) -> dict[str, Any] | None:
+        """Those that a mapping has."""
+        if not isinstance(value, Mapping):
+            self._wrong(field, value, f"{what} with {such_as}")
             return None
-        return number + 0.0
-
-    def _task(self, value: Any) -> str:
-        try:
-            value = _plain(value)
-            if isinstance(value, str) and value.strip() and len(value) <= limits.NAME_CHARS_MAX:
-                value.encode()
-                return str(check_name(value))
-        except (PydanticCustomError, UnicodeEncodeError):
-            pass
-        self._wrong("task_id", value, _NAME)
-        return "unknown"
-
-    def _steps(self, value: Any) -> int:
-        try:
-            number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
-        except Exception:  # noqa: BLE001  # a foreign __index__ fails in any way it likes
-            number = -1
-        if not 0 <= number <= limits.JSON_INT_ABS_MAX:
-            self._wrong("steps", value, "a whole number, 0 or more")
-            return 0
-        return number
+        found: dict[str, Any] | None = self._read(
+            field, value, lambda given: {name: given[name] for name in names if name in given}, f"{what} that can be read", None
+        )
+        return found
 
     def _text(self, field: str, value: Any, otherwise: str | None) -> Any:
         """The text; cut, where it is only too long."""
         value = _plain(value)
-        if isinstance(value, str):
-            try:
-                value.encode()
-                if "\0" not in value:
-                    if len(value) > limits.TRAINING_TEXT_CHARS_MAX:
-                        self._wrong(field, value, _TEXT)
-                    return str(value[: limits.TRAINING_TEXT_CHARS_MAX])
-            except UnicodeEncodeError:
-                pass
-        self._wrong(field, value, _TEXT)
-        return otherwise
+        if not isinstance(value, str) or re.search("[\0\ud800-\udfff]", value):
+            self._wrong(field, value, _TEXT)
+            return otherwise
+        if len(value) > limits.TRAINING_TEXT_CHARS_MAX:
+            self._wrong(field, value, _TEXT)
+        return value[: limits.TRAINING_TEXT_CHARS_MAX]
 
     def _items(self, field: str, value: Any, of: str) -> list[Any]:
         if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
@@ -463,7 +431,7 @@ class Checked:
                     self._wrong(field, value, f"at most {limits.ITEMS_MAX} items")
                     break
                 items.append(item)
-        except Exception:  # noqa: BLE001  # a foreign iterator fails in any way it likes
+        except Exception:  # noqa: BLE001  # a foreign iterator fails in any way it likes; what it gave before counts
             self._wrong(field, value, f"a list of {of} that can be read to its end")
         return items
 
@@ -474,39 +442,55 @@ class Checked:
     def _cards(self, value: Any, task: str) -> Iterable[dict[str, Any]]:
         for number, card in enumerate(self._items("mistake_cards", value, "cards (objects)")):
             field = f"mistake_cards.{number}"
-            if not isinstance(card, Mapping):
-                self._wrong(field, card, "an object with mistake_type, lesson, …")
+            found = self._fields(field, card, _CARD_FIELDS, "an object", "mistake_type, lesson, …")
+            if found is None:
                 continue
-            try:
-                said = {name: _cut(name, _plain(card[name])) for name in _CARD_FIELDS if card.get(name) is not None}
-            except Exception:  # noqa: BLE001  # a foreign mapping fails in any way it likes
-                self._wrong(field, card, "an object that can be read")
-                continue
-            wrong = next((name for name in said if not _is_small_json(said[name])), None)
+            given = {name: _plain(part) for name, part in found.items() if part is not None}
+            for name in ("evidence", "lesson"):  # evidence is often a log; no more of it than is kept has to be looked at
+                if isinstance(given.get(name), str):
+                    given[name] = given[name][: limits.CARD_TEXT_CHARS_MAX]
+            wrong = next((name for name in given if not _is_small_json(given[name])), None)
             if wrong is not None:
                 allowed = f"a JSON value of at most {limits.TRAINING_TEXT_CHARS_MAX} characters"
-                self._wrong(f"{field}.{wrong}", said[wrong], allowed)
+                self._wrong(f"{field}.{wrong}", given[wrong], allowed)
                 continue
-            said = deepcopy(said)  # a value of the caller's that changes later must not change what was recorded
+            given = deepcopy(given)  # a value of the caller's that changes later must not change what was recorded
             yield {
-                "mistake_type": str(said.get("mistake_type") or "unknown_mistake"),
-                "task_id": str(said.get("task_id") or task),
-                "worker_id": said.get("worker_id"),
-                "bad_decision": said.get("bad_decision"),
-                "correct_decision": said.get("correct_decision"),
-                "evidence": str(said.get("evidence") or "")[: limits.CARD_TEXT_CHARS_MAX],
-                "lesson": str(said.get("lesson") or NO_LESSON)[: limits.CARD_TEXT_CHARS_MAX],
+                "mistake_type": str(given.get("mistake_type") or "unknown_mistake"),
+                "task_id": str(given.get("task_id") or task),
+                "worker_id": given.get("worker_id"),
+                "bad_decision": given.get("bad_decision"),
+                "correct_decision": given.get("correct_decision"),
+                "evidence": str(given.get("evidence") or "")[: limits.CARD_TEXT_CHARS_MAX],
+                "lesson": str(given.get("lesson") or NO_LESSON)[: limits.CARD_TEXT_CHARS_MAX],
             }
+
+
+def _score_of(value: Any) -> float:
+    """Whatever is a number: those of numpy and of tensors with one element are none of Python's own."""
+    number = math.nan if isinstance(value, str | bytes | bytearray) else float(value)
+    if not 0 <= number <= 1:
+        raise ValueError
+    return number + 0.0
+
+
+def _task_of(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > limits.NAME_CHARS_MAX:
+        raise ValueError
+    value.encode()
+    return str(check_name(value))
+
+
+def _count_of(value: Any) -> int:
+    number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
+    if not 0 <= number <= limits.JSON_INT_ABS_MAX:
+        raise ValueError
+    return number
 
 
 def _plain(value: Any) -> Any:
     """Text as Python's own, whatever somebody's subclass makes of it."""
     return str.__str__(value) if isinstance(value, str) else value
-
-
-def _cut(name: str, value: Any) -> Any:
-    """Evidence is often a log; no more of it than is kept has to be looked at."""
-    return value[: limits.CARD_TEXT_CHARS_MAX] if name in ("evidence", "lesson") and isinstance(value, str) else value
 
 
 def _is_small_json(value: Any) -> bool:

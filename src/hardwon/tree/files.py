@@ -29,6 +29,7 @@ _NOT_FOR_GIT: Final = f"# Databases of this memory, their logs and copies, and f
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
 DIGEST_BYTES: Final = 16
+_TIME_NS_MAX: Final = 2**63 - 1
 
 
 def digest_of_file(data: bytes) -> bytes:
@@ -45,9 +46,6 @@ class Seen(NamedTuple):
 def _look_of(status: os.stat_result) -> Seen:
     """Times that no row can hold are as good as the last that it can."""
     return Seen(min(max(status.st_mtime_ns, -_TIME_NS_MAX), _TIME_NS_MAX), status.st_size)
-
-
-_TIME_NS_MAX: Final = 2**63 - 1
 
 
 @dataclass
@@ -93,7 +91,14 @@ class TreeFiles:
             for part in folder.split("/") if folder else ():
                 if part in ("", ".", ".."):
                     raise NotADirectoryError(errno.ENOTDIR, "not a folder of the tree", folder)
-                inner = _open_part(part, handle, make)
+                try:
+                    inner = os.open(part, _FOLDER, dir_fd=handle)
+                except FileNotFoundError:
+                    if not make:
+                        raise
+                    with suppress(FileExistsError):
+                        os.mkdir(part, files.FOLDER_MODE, dir_fd=handle)
+                    inner = os.open(part, _FOLDER, dir_fd=handle)
                 os.close(handle)
                 handle = inner
             yield handle
@@ -109,7 +114,9 @@ class TreeFiles:
                 try:
                     file = os.open(name, _NEW, files.FILE_MODE, dir_fd=handle)
                 except FileExistsError:
-                    found, seen = _read_or_nothing(handle, name)
+                    found = None
+                    with suppress(ValueError, OSError):
+                        found, seen = _read(handle, name)
                     if found != data:
                         raise
                     done.append(seen)
@@ -127,8 +134,21 @@ class TreeFiles:
 
     def replace(self, folder: str, name: str, data: bytes) -> Seen:
         """Writes a file in the place of one that is there, in one step."""
+        temporary = f".{name}.{secrets.token_hex(6)}.part"
         with self._opened(folder, make=True) as handle:
-            return _rewrite(handle, name, data)
+            file = os.open(temporary, _NEW, files.FILE_MODE, dir_fd=handle)
+            try:
+                try:
+                    _write_all(file, data)
+                    seen = _look_of(os.fstat(file))
+                finally:
+                    os.close(file)
+                os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary, dir_fd=handle)
+                raise
+        return seen
 
     def read(self, folder: str, name: str) -> tuple[bytes, Seen]:
         """A file's bytes. Raises FileNotFoundError where it is gone, ValueError where it is none that we read."""
@@ -213,7 +233,11 @@ class TreeFiles:
         """Everything that was written to this file system so far is on disk when this returns."""
         handle = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            _sync_file_system(handle)
+            call = _syncfs()
+            if call is None:
+                os.sync()
+            elif call(handle) != 0:
+                raise OSError(errno.EIO, "the file system could not be synced")
         finally:
             os.close(handle)
 
@@ -228,17 +252,6 @@ class TreeFiles:
         files.show_to_git(self.root, but_for=_NOT_FOR_GIT.encode())
         with files.writing_atomically(self.root / MARK) as file:
             file.write(tree_id.encode() + b"\n")
-
-
-def _open_part(part: str, above: int, make: bool) -> int:
-    try:
-        return os.open(part, _FOLDER, dir_fd=above)
-    except FileNotFoundError:
-        if not make:
-            raise
-    with suppress(FileExistsError):
-        os.mkdir(part, files.FOLDER_MODE, dir_fd=above)
-    return os.open(part, _FOLDER, dir_fd=above)
 
 
 def _enlist(entry: Any, listing: Listing, folder: str, look: bool) -> None:
@@ -285,30 +298,6 @@ def _read(handle: int, name: str) -> tuple[bytes, Seen]:
         os.close(file)
 
 
-def _read_or_nothing(handle: int, name: str) -> tuple[bytes | None, Seen]:
-    try:
-        return _read(handle, name)
-    except (ValueError, OSError):
-        return None, Seen(0, 0)
-
-
-def _rewrite(handle: int, name: str, data: bytes) -> Seen:
-    temporary = f".{name}.{secrets.token_hex(6)}.part"
-    file = os.open(temporary, _NEW, files.FILE_MODE, dir_fd=handle)
-    try:
-        try:
-            _write_all(file, data)
-            seen = _look_of(os.fstat(file))
-        finally:
-            os.close(file)
-        os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=handle)
-        raise
-    return seen
-
-
 def _write_all(file: int, data: bytes) -> None:
     while data:
         data = data[os.write(file, data) :]
@@ -320,11 +309,3 @@ def _syncfs() -> Any:
     import ctypes  # only whoever has a tree needs it
 
     return getattr(ctypes.CDLL(None), "syncfs", None)
-
-
-def _sync_file_system(handle: int) -> None:
-    call = _syncfs()
-    if call is None:
-        os.sync()
-    elif call(handle) != 0:
-        raise OSError(errno.EIO, "the file system could not be synced")

@@ -25,6 +25,7 @@ the root, and no two values share a folder, not even where the file system folds
 from __future__ import annotations
 
 import math
+import operator
 import os
 import re
 import unicodedata
@@ -41,11 +42,8 @@ from hardwon.records.fields import ABSENT, now
 from hardwon.records.kinds import ROUTES, safe_summary
 from hardwon.text.words import spelled
 
-MISSING_METADATA: Final = "_intake/missing_metadata"
-"""Where a packet goes that lacks a key which the schema asks for."""
-
-NO_MATCH: Final = "_intake/no_match"
-"""Where a packet goes that has a value no branch takes."""
+MISSING_METADATA: Final = "_intake/missing_metadata"  # where a packet goes that lacks a key which the schema asks for
+NO_MATCH: Final = "_intake/no_match"  # where a packet goes that has a value no branch takes
 
 
 # --- names ------------------------------------------------------------------------------------------------------
@@ -116,13 +114,6 @@ def _summary(text: str) -> str:
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 
 
-def _number(text: str) -> Decimal | None:
-    # By the spelling alone, so that the same number is in the same folder whether it came as text or not.
-    if len(text) <= limits.ROUTED_NUMBER_CHARS_MAX and _NUMBER.fullmatch(text):
-        return Decimal(text)
-    return None
-
-
 # --- branches ---------------------------------------------------------------------------------------------------
 
 
@@ -136,8 +127,7 @@ class _Choice(NamedTuple):
 _PREDICATE: Final = re.compile(r"([<>]=?)\s*(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _RANGE: Final = re.compile(r"(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)-(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
 _PREDICATE_NAME: Final = re.compile(r"(gt|ge|lt|le)_(-?[0-9]{1,17}(?:\.[0-9]{1,9})?)")
-_NAMES: Final = {">": "gt", ">=": "ge", "<": "lt", "<=": "le"}
-_SIGNS: Final = {name: sign for sign, name in _NAMES.items()}
+_COMPARISONS: Final = {">": "gt", ">=": "ge", "<": "lt", "<=": "le"}  # as folders and the operator module name them
 
 
 def _plainly(number: Decimal) -> str:
@@ -146,23 +136,14 @@ def _plainly(number: Decimal) -> str:
     return "0" if text == "-0" else text
 
 
-def _predicate(sign: str, bound: Decimal) -> _Choice:
-    name = f"{_NAMES[sign]}_{_plainly(bound)}"
-    if sign == ">":
-        return _Choice(lambda _, number: number is not None and number > bound, name)
-    if sign == ">=":
-        return _Choice(lambda _, number: number is not None and number >= bound, name)
-    if sign == "<":
-        return _Choice(lambda _, number: number is not None and number < bound, name)
-    return _Choice(lambda _, number: number is not None and number <= bound, name)
-
-
 def _choice(text: str, where: str) -> _Choice | None:
     """The predicate or range that a branch spells; None where it is a text to be equal to."""
     if text.startswith((">", "<")):
         if not (found := _PREDICATE.fullmatch(text)):
             raise InvalidInputError.one(where, text, "a comparison with a number, such as >100, >=1.5, <-3 or <=50")
-        return _predicate(found[1], Decimal(found[2]))
+        bound, compare = Decimal(found[2]), getattr(operator, _COMPARISONS[found[1]])
+        name = f"{_COMPARISONS[found[1]]}_{_plainly(bound)}"
+        return _Choice(lambda _, number: number is not None and compare(number, bound), name)
     if found := _RANGE.fullmatch(text):
         low, high = Decimal(found[1]), Decimal(found[2])
         if low > high:
@@ -251,7 +232,7 @@ class Route(NamedTuple):
     problem: Problem | None = None
 
 
-class Decided(NamedTuple):
+class FolderVerdict(NamedTuple):
     """What a folder's path says of an intent: whether none of its memories can agree with it, and otherwise the keys that one
     has to look at the memories for."""
 
@@ -308,7 +289,9 @@ class _Node:
         if self.by_name and (below := self.by_name.get(name := safe_segment(text))) is not None:
             return self.prefix + name, below
         if self.others:
-            number = _number(text)
+            # By the spelling alone, so that the same number is in the same folder whether it came as text or not.
+            is_number = len(text) <= limits.ROUTED_NUMBER_CHARS_MAX and _NUMBER.fullmatch(text)
+            number = Decimal(text) if is_number else None
             for choice, below in self.others:
                 if choice.takes(text, number):
                     return self.prefix + (choice.name or safe_segment(text)), below
@@ -331,13 +314,6 @@ _LITERAL: Final = re.compile(r"[a-z0-9._=-]*")
 _TEMPLATE: Final = re.compile(r"\{([^{}=]+)(?:=([^{}]*))?\}|(/)|([^{}/]+)|([{}])")
 
 
-def _branch_text(branch: object, where: str) -> str:
-    text = spelled(branch)
-    if text is None or len(text) > limits.BRANCH_CHARS_MAX:
-        raise InvalidInputError.one(where, branch, f"a branch of at most {limits.BRANCH_CHARS_MAX} characters")
-    return text
-
-
 class _Compiler:
     def __init__(self) -> None:
         self.branches = 0
@@ -356,8 +332,7 @@ class _Compiler:
         where = f"{where}.{key}"
         if _key_name(key) in above:
             raise InvalidInputError.one(where, key, "a key that has not been asked for further up")
-        if depth >= limits.SCHEMA_DEPTH_MAX:
-            raise InvalidInputError.one(where, key, f"at most {limits.SCHEMA_DEPTH_MAX} levels")
+        self.check_depth(depth + 1, where, key)
         if not isinstance(branches, Mapping) or not branches:
             raise InvalidInputError.one(where, branches, "a mapping from branches to what follows")
         self.branches += len(branches)
@@ -366,11 +341,18 @@ class _Compiler:
         self.keys.add(key)
         node = _Node(key)
         for branch, rest in branches.items():
-            text = _branch_text(branch, where)
+            text = spelled(branch)
+            if text is None or len(text) > limits.BRANCH_CHARS_MAX:
+                raise InvalidInputError.one(where, branch, f"a branch of at most {limits.BRANCH_CHARS_MAX} characters")
             inside = f"{where}.{text}"
             self.add(node, text, self.tree(rest, inside, (*above, _key_name(key)), depth + 1), inside)
         node.allowed = _allowed(list(branches))
         return node
+
+    @staticmethod
+    def check_depth(depth: int, where: str, value: str) -> None:
+        if depth > limits.SCHEMA_DEPTH_MAX:
+            raise InvalidInputError.one(where, value, f"at most {limits.SCHEMA_DEPTH_MAX} levels")
 
     def add(self, node: _Node, text: str, below: _Node | _Leaf, where: str) -> None:
         if not text:
@@ -419,23 +401,18 @@ class _Compiler:
             else:
                 segments[-1].append(literal)
         for parts in segments:
-            _check_segment(parts, text, where)
+            # With a harmless value in every hole: what remains unsafe then is the template's own doing.
+            sample = "".join(part if isinstance(part, str) else "a" for part in parts)
+            if not _PLAIN_SEGMENT.fullmatch(sample) or _RESERVED.fullmatch(sample):
+                allowed = "names between the slashes that begin with a letter, a digit or a placeholder, do not end in a dot, "
+                allowed += f"and are short and not reserved (at most {limits.SEGMENT_BYTES_MAX} characters, not con, nul, …)"
+                raise InvalidInputError.one(where, text, allowed)
         stem: list[str | _Hole] | None = None
         if isinstance(ending := segments[-1][-1], str) and ending.endswith(".json"):
             stem = segments.pop()
             stem[-1] = ending.removesuffix(".json")
-        if depth + len(segments) > limits.SCHEMA_DEPTH_MAX:
-            raise InvalidInputError.one(where, text, f"at most {limits.SCHEMA_DEPTH_MAX} levels")
+        self.check_depth(depth + len(segments), where, text)
         return _Leaf([tuple(parts) for parts in segments], None if stem is None else tuple(stem))
-
-
-def _check_segment(parts: Iterable[str | _Hole], text: str, where: str) -> None:
-    # With a harmless value in every hole: what remains unsafe then is the template's own doing.
-    sample = "".join(part if isinstance(part, str) else "a" for part in parts)
-    if not _PLAIN_SEGMENT.fullmatch(sample) or _RESERVED.fullmatch(sample):
-        allowed = "names between the slashes that begin with a letter, a digit or a placeholder, do not end in a dot, and are "
-        allowed += f"short and not reserved (at most {limits.SEGMENT_BYTES_MAX} characters, not con, nul, …)"
-        raise InvalidInputError.one(where, text, allowed)
 
 
 def _allowed(branches: list[object]) -> str:
@@ -484,10 +461,11 @@ class Coherence:
         root: str | os.PathLike[str] = "agent_brain",
         clock: Callable[[], datetime] = now,
     ) -> None:
+        text = os.fspath(root) if isinstance(root, str | os.PathLike) else None
+        if not isinstance(text, str) or not text or "\0" in text:
+            raise InvalidInputError.one("root", root, "the path of a folder, as text")
+        self.root: str = text  # paths and globs begin with it
         self.schema: Mapping[str, Any] = _standard() if schema is None else schema
-        """The schema as it was given."""
-        self.root: str = _checked_root(root)
-        """The tree's root. Paths and globs begin with it."""
         if not isinstance(self.schema, Mapping):
             raise InvalidInputError.one("schema", schema, "a mapping with one key")
         compiler = _Compiler()
@@ -517,7 +495,12 @@ class Coherence:
         """The path of a packet's file: below the intake where a key is missing or has a value that no branch takes. Nothing is
         written, whatever `dry_run` says: `MemoryEngine.remember` does that. The time is the packet's `timestamp`, else now."""
         _check_packet(packet)
-        own = {"timestamp": self._stamp_of(packet), "summary": _summary_of(packet)}
+        summary, content = packet.get("summary"), packet.get("content")
+        if isinstance(summary, str) and summary:
+            about = _summary(summary)
+        else:
+            about = safe_summary(content[: limits.SUMMARY_FROM_CONTENT_CHARS]) if isinstance(content, str) else "untitled"
+        own = {"timestamp": self._stamp_of(packet), "summary": about}
         name = f"{own['timestamp']}_{own['summary']}"
         route, leaf = self._place(packet)
         if leaf is not None and leaf.stem is not None:
@@ -569,15 +552,15 @@ class Coherence:
         parts = _merged(shapes) if shapes else ["_intake", "*"]
         return "/".join([re.sub(r"([*?[])", r"[\1]", self._base), *parts, "*.json"])
 
-    def decide(self, folder: str, intent: Mapping[str, Any]) -> Decided:
+    def decide(self, folder: str, intent: Mapping[str, Any]) -> FolderVerdict:
         """What a folder (relative to the root) says of its memories and an intent. A key is decided where the folder is filed
         by it and its name tells the value; a range, or a name that ends in a hash, can only say no. Folders that no packet is
         routed to, such as the intake's or those made by hand, decide nothing from the first foreign name on."""
         asked = _asked(intent)
         settled = _settled(self._tree, folder.split("/") if folder else [], asked)
         if settled is None:
-            return Decided(True, frozenset())
-        return Decided(False, frozenset(asked.keys() - settled))
+            return FolderVerdict(True, frozenset())
+        return FolderVerdict(False, frozenset(asked.keys() - settled))
 
     @staticmethod
     def derive(paths: Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
@@ -585,30 +568,18 @@ class Coherence:
         the files' names are passed over. Where different keys follow the same folder, the one with the most paths is asked
         for first, and the others where a packet does not have it. Values that were ranges are ranges again."""
         top = _Branching()
-        for path in _checked_paths(paths):
+        if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
+            raise InvalidInputError.one("paths", paths, "a list of paths")
+        for path in paths:
+            text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+            if not isinstance(text, str):
+                raise InvalidInputError.one("paths", path, "paths as text")
             here = top
-            for key, value in _pairs(path):
+            for key, value in _pairs(text):
                 here = here.keys.setdefault(key, {}).setdefault(value, _Branching())
                 here.paths += 1
             here.ends = here is not top  # a file that no key says anything of, such as one in the intake, teaches nothing
         return _derived(top, frozenset(), 0) or {}
-
-
-def _checked_paths(paths: object) -> Iterator[str]:
-    if isinstance(paths, str | bytes) or not isinstance(paths, Iterable):
-        raise InvalidInputError.one("paths", paths, "a list of paths")
-    for path in paths:
-        text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
-        if not isinstance(text, str):
-            raise InvalidInputError.one("paths", path, "paths as text")
-        yield text
-
-
-def _checked_root(root: object) -> str:
-    text = os.fspath(root) if isinstance(root, str | os.PathLike) else None
-    if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidInputError.one("root", root, "the path of a folder, as text")
-    return text
 
 
 def _check_packet(packet: object) -> None:
@@ -621,13 +592,6 @@ def _given(packet: Mapping[str, Any], key: str) -> object:
     if not _HASHED.fullmatch(key):
         return packet.get(key)
     return next((value for name, value in packet.items() if isinstance(name, str) and safe_key(name) == key), None)
-
-
-def _summary_of(packet: Mapping[str, Any]) -> str:
-    summary, content = packet.get("summary"), packet.get("content")
-    if isinstance(summary, str) and summary:
-        return _summary(summary)
-    return safe_summary(content[: limits.SUMMARY_FROM_CONTENT_CHARS]) if isinstance(content, str) else "untitled"
 
 
 def _fill(parts: _Parts, given: Callable[[str], object]) -> str:
@@ -735,14 +699,10 @@ def _settled(tree: _Node | _Leaf, segments: list[str], asked: _Asked) -> set[str
         elif len(trees) == 1:
             tree = trees[0]
         else:
-            return _settled_in_all(trees, segments[at:], asked, settled)
+            ways = [way for tree in trees if (way := _settled(tree, segments[at:], asked)) is not None]
+            return settled | set.intersection(*ways) if ways else None
     below = _settled_by_template(tree, segments[at:], asked)
     return None if below is None else settled | below
-
-
-def _settled_in_all(trees: list[_Node | _Leaf], segments: list[str], asked: _Asked, settled: set[str]) -> set[str] | None:
-    ways = [way for tree in trees if (way := _settled(tree, segments, asked)) is not None]
-    return settled | set.intersection(*ways) if ways else None
 
 
 def _is_routed_to(tree: _Node | _Leaf, segments: list[str]) -> bool:
@@ -816,7 +776,8 @@ def _derived(here: _Branching, used: frozenset[str], depth: int) -> dict[str, An
 def _branches_for(value: str) -> list[str]:
     """The branches whose folder is of this name: the text itself, and the comparison or range that is named so."""
     if found := _PREDICATE_NAME.fullmatch(value):
-        return [value, f"{_SIGNS[found[1]]}{found[2]}"]
+        sign = next(sign for sign, name in _COMPARISONS.items() if name == found[1])
+        return [value, f"{sign}{found[2]}"]
     text = f"r/{re.escape(value)}/"  # for one that would mean something else as a branch
     try:
         if _choice(value, ""):

@@ -1,44 +1,228 @@
-"""What must be true of a memory in a data set before it can be kept. Each check looks at one thing and says what to do.
+"""Whether a data set can be kept and looks like a real one (`validate`), and keeping it (`load_dataset`).
 
-An entry without an error is one that `Memory.remember(**entry)` takes: the record itself is built for the last check.
-
-`validate`: whether a data set can be kept, and whether it looks like a real one.
-
-`load_dataset`: a data set into a memory, with a report of what was not taken.
+Each check looks at one thing and says what to do. An entry without an error is one that `Memory.remember(**entry)` takes: the
+record itself is built for the last check.
 """
 
 from __future__ import annotations
 
 import re
+import reprlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from pydantic_core import PydanticCustomError
 
 from hardwon import limits
-from hardwon.errors import InvalidInputError
+from hardwon.errors import VALUE_CHARS_SHOWN, InvalidInputError
 from hardwon.memory import Memory, intake
 from hardwon.memory.project import batches
 from hardwon.records.fields import ABSENT, check_keys, new_id, now, parse_time
 from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Metadata, Moment, Source, safe_summary
 from hardwon.store.types import Progress
-from hardwon.tree.datasets import realism
-from hardwon.tree.datasets.read import Entries, read
-from hardwon.tree.datasets.report import DatasetLoaded, Distribution, Fault, Report, Severity, shown
-from hardwon.tree.datasets.shares import ERROR_RANGES, OUTCOME_RANGES, TASK_RANGES, TOOL_RANGES, Ranges, is_within
+from hardwon.tree.datasets.read import DatasetEntries, read
 
-# ---- checks ------------------------------------------------------------
+Severity = Literal["error", "warning"]
+Range = tuple[int, int]
+Ranges = Mapping[str, Range]
+
+# How often what should occur, in percent. Outcomes and tools are shares of all memories; error types are shares of the failures
+# that name one, task types of what the code interpreter did well. Memories without a tool (learning, interaction) count in the
+# shares of tools too.
+OUTCOME_RANGES: Final[Ranges] = {"success": (55, 65), "failure": (15, 25), "learning": (10, 15), "interaction": (5, 10)}
+TOOL_RANGES: Final[Ranges] = {
+    "code_interpreter": (40, 50),
+    "web_search": (15, 20),
+    "file_operation": (10, 15),
+    "conversation": (5, 10),
+}
+ERROR_RANGES: Final[Ranges] = {"runtime": (35, 45), "syntax": (20, 30), "logic": (20, 30), "timeout": (5, 10)}
+TASK_RANGES: Final[Ranges] = {"debug": (35, 45), "write": (25, 35), "refactor": (15, 25), "explain": (5, 10)}
 
 _OWN: Final = frozenset({"content", "outcome", "tool", "summary"})
-_ENVELOPE: Final = frozenset(intake.ENVELOPE_KEYWORDS)
-_RESERVED: Final = frozenset(Experience.model_fields) - _OWN - _ENVELOPE
+_RESERVED: Final = frozenset(Experience.model_fields) - _OWN - frozenset(intake.ENVELOPE_KEYWORDS)
 _SUMMARY: Final = re.compile(rf"[a-z0-9_-]{{1,{limits.SUMMARY_CHARS_MAX}}}")
 _BYTES_MAX: Final = limits.RECORD_BYTES_MAX // 2  # placeholders for secrets may be longer than what they stand for
+
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_HEX: Final = re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,}\b")
+_VAGUE_WORDS_MAX: Final = 3
+
+_STOP: Final = frozenset(
+    """an the and or but of in on at to for from by with without about as is was are were be been being it its this that these
+    those some any more most other another into over after before when while so than then there here has have had not no
+    very just also which who our my your his her their me us him them we you he she they""".split()
+)
+_VAGUE_DEEDS: Final = frozenset(
+    """made make making looked look looking talked talk talking worked work working did do doing done tried try trying checked
+    check checking handled handle handling changed change changing updated update updating went used got""".split()
+)
+_GENERIC: Final = _VAGUE_DEEDS | frozenset(
+    """fixed fix fixing resolved resolve solved solve debugged debug debugging implemented implement implementing added add
+    adding created create wrote write writing built build refactored refactor found find finding searched search learned
+    learn learning learnt observed observe noticed notice discovered discover explained explain improved improve completed
+    complete finished successfully success successful failed fail failure error errors runtime syntax logic timeout
+    exception bug bugs issue issues problem problems feature features improvement improvements enhancement change changes
+    thing things something anything everything stuff code codebase module modules function functions method class component
+    file files system project task tasks item items topic topics docs documentation research result results output outputs
+    pattern patterns insight insights lesson fact facts information info data user users customer happy glad pleased
+    satisfied frustrated confused unhappy angry annoyed good bad great nice better well new old big small various several
+    many few lot lots misc general test tests case example memory memories occurred happened encountered unexpected
+    experience step steps number no nr id""".split()
+)
+
+
+def fingerprint(content: str) -> str:
+    """The words that carry meaning, whatever their order, case and number, and without any digits: near-copies share it."""
+    lowered = content.lower()
+    words = _WORD.findall(_HEX.sub(" ", lowered) if any(map(str.isdigit, lowered)) else lowered)
+    return " ".join(sorted(set(words) - _STOP))
+
+
+def too_little(content: str) -> str | None:
+    """Why the content says too little, or None."""
+    words = _WORD.findall(content.lower())
+    meant = set(words) - _STOP
+    specific = meant - _GENERIC
+    if not specific:
+        return "too vague" if meant & _VAGUE_DEEDS else "too generic"
+    if len(specific) == 1 and len(words) <= _VAGUE_WORDS_MAX and content.isascii():  # not all scripts put spaces between words
+        return "too vague"
+    return None
+
+
+def is_within(count: int, base: int, target: Range) -> bool:
+    """Whether the share is in its range, as far as whole numbers can be: 5 to 10 % of 50 are 2 to 5."""
+    least, most = target
+    return least * base // 100 <= count <= -(-most * base // 100)
+
+
+_short: Final = reprlib.Repr()
+_short.maxstring = _short.maxother = _short.maxlong = VALUE_CHARS_SHOWN - 2
+_short.maxlevel = 3
+
+
+def shown(value: object) -> str:
+    """A value as a report shows it: short, on one line, whatever it is."""
+    try:
+        text = _short.repr(value)
+    except Exception:  # noqa: BLE001  # a foreign __repr__ may fail in any way, and must not hide the problem
+        text = f"<{type(value).__name__}>"
+    text = "".join(char if char.isprintable() else " " for char in text)
+    return text if len(text) <= VALUE_CHARS_SHOWN else text[: VALUE_CHARS_SHOWN - 1] + "…"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with a data set. `index` is the memory's position in the list (None: the set as a whole), `line`
+    where it begins in its file, if that is known; `value` is shortened."""
+
+    index: int | None
+    field: str
+    value: str
+    wrong: str
+    remedy: str
+    severity: Severity = "error"
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = "data set" if self.index is None else f"memory {self.index}"
+        where += f" (line {self.line})" if self.line else ""
+        return f"{self.severity}: {where}, {self.field}: {self.value} {self.wrong}; {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How often a value occurs. Shares and the range that they should be in (`least`, `most`) run from 0 to 1. `within` allows
+    for whole numbers, and is None where the data set is too small for shares to say anything."""
+
+    field: str
+    name: str
+    count: int
+    share: float
+    least: float
+    most: float
+    within: bool | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is wrong with a data set. `ok`: nothing but warnings, if anything."""
+
+    total: int
+    problems: tuple[Fault, ...]
+    distributions: tuple[Distribution, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors
+
+    @cached_property
+    def errors(self) -> tuple[Fault, ...]:
+        return tuple(problem for problem in self.problems if problem.severity == "error")
+
+    @cached_property
+    def warnings(self) -> tuple[Fault, ...]:
+        return tuple(problem for problem in self.problems if problem.severity == "warning")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it."""
+        return {
+            "ok": self.ok,
+            "total": self.total,
+            "errors": [asdict(problem) for problem in self.errors],
+            "warnings": [asdict(problem) for problem in self.warnings],
+            "distributions": [asdict(distribution) for distribution in self.distributions],
+        }
+
+    def __str__(self) -> str:
+        counted = f"{_many(len(self.errors), 'error')}, {_many(len(self.warnings), 'warning')}"
+        lines = [f"{_many(self.total, 'memory', 'memories')}: {counted}"]
+        for found in self.distributions:
+            verdict = {True: "ok", False: "out of range", None: "not judged"}[found.within]
+            target = f"{100 * found.least:.0f}-{100 * found.most:.0f} %"
+            lines.append(f"  {found.field} {found.name}: {found.count} ({100 * found.share:.1f} %, target {target}): {verdict}")
+        lines += _listed((*self.errors, *self.warnings))
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class DatasetLoaded:
+    """What became of a data set. `stored` of `total` memories were kept, with these `ids` (or would be, in a dry run, which has
+    none); the others were refused for what `rejected` names. `warnings` are about memories that were kept."""
+
+    total: int
+    stored: int
+    ids: tuple[str, ...]
+    rejected: tuple[Fault, ...]
+    warnings: tuple[Fault, ...]
+    dry_run: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as JSON can hold it."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        done = "would be stored" if self.dry_run else "stored"
+        refused = f"{self.total - self.stored} rejected" if self.total > self.stored else "none rejected"
+        first = f"{self.stored} of {_many(self.total, 'memory', 'memories')} {done}, {refused}"
+        return "\n".join([first, *_listed(self.rejected)])
+
+
+def _listed(problems: tuple[Fault, ...]) -> list[str]:
+    """The first of them as lines, and how many more there are."""
+    lines = [str(problem) for problem in problems[: limits.DATASET_PROBLEMS_SHOWN]]
+    left = len(problems) - len(lines)
+    return [*lines, f"… and {left} more"] if left else lines
+
+
+def _many(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
 class Wrong(NamedTuple):
@@ -49,9 +233,117 @@ class Wrong(NamedTuple):
     wrong: str
     remedy: str
 
-    def at(self, index: int) -> Fault:
-        value = ABSENT if self.value is ABSENT else shown(self.value)
-        return Fault(index, self.field, value, self.wrong, self.remedy)
+
+def validate(source: Any) -> Report:
+    """Checks a data set: a list of dictionaries, or the path of a file that holds one (JSON, JSON Lines, or Python source,
+    which is parsed and never run).
+
+    Errors are what keeps a memory from being stored: fields that are missing or unknown, a summary that is no file name or was
+    there before, contents of less than 10 or more than 500 characters. Warnings are what makes a data set unlike a real one:
+    contents that are too generic, too vague or near-copies of others, and shares out of their ranges.
+    """
+    entries = read(source)
+    problems = [problem for _record, problems in _judge(entries) for problem in problems]
+    shares = _distributions(entries.values)
+    for share in shares:
+        if share.within is False:
+            least, most = round(100 * share.least), round(100 * share.most)
+            wrong = f"is {100 * share.share:.1f} % where {least} to {most} % are realistic"
+            remedy = f"have {'more' if share.share < share.least else 'fewer'} of them"
+            problems.append(Fault(None, share.field, share.name, wrong, remedy, "warning"))
+    return Report(len(entries.values), tuple(problems), tuple(shares))
+
+
+def load_dataset(
+    memory: Memory, source: Any, *, author: str = "agent", dry_run: bool = False, progress: Progress | None = None
+) -> DatasetLoaded:
+    """Keeps the memories of a data set (whatever `validate` takes) that have no error, and reports the others.
+
+    `author` is who is said to have recorded those that do not tell; one of its own lets you roll the data set back as a whole.
+    Stored a batch at a time, each in one transaction, calling `progress(done, total)` after each. Loading a data set twice
+    keeps it twice. `dry_run` tells what would happen and writes nothing.
+    """
+    author = Source(author=author).author
+    entries = read(source)
+    total = len(entries.values)
+    ids: list[str] = []
+    rejected: list[Fault] = []
+    warnings: list[Fault] = []
+    stored = done = 0
+    for judged in batches(_judge(entries, author), limits.BATCH_ROWS):
+        records = [record for record, _problems in judged if record]
+        for record, problems in judged:
+            (warnings if record else rejected).extend(problems)
+        if records and not dry_run:
+            ids += memory.add_many(records)
+        stored += len(records)
+        done += len(judged)
+        if progress:
+            progress(done, total)
+    return DatasetLoaded(total, stored, tuple(ids), tuple(rejected), tuple(warnings), dry_run)
+
+
+def _judge(entries: DatasetEntries, author: str | None = None) -> Iterator[tuple[Experience | None, list[Fault]]]:
+    """Entry by entry its record, or None, and what is wrong with it. Those that name no time happened one microsecond after the
+    other, the last of them just now."""
+    begin = now() - timedelta(microseconds=len(entries.values))
+    named: dict[str, int] = {}
+    contents: dict[str, int] = {}
+    for index, entry in enumerate(entries.values):
+        line = entries.lines[index] if entries.lines else None
+        if index in entries.unreadable:
+            wrong = f"is not valid JSON ({entries.unreadable[index]})"
+            yield None, [Fault(index, "entry", shown(entry), wrong, "write one JSON object per line", line=line)]
+            continue
+        record, found = check(entry, begin + timedelta(microseconds=index), author)
+        problems = []
+        for field, value, wrong, remedy in found:
+            problems.append(Fault(index, field, ABSENT if value is ABSENT else shown(value), wrong, remedy, line=line))
+        at_fault = {problem.field for problem in problems}
+        summary, content = (entry.get("summary"), entry.get("content")) if isinstance(entry, Mapping) else (None, None)
+        if "summary" not in at_fault and isinstance(summary, str):
+            first = named.setdefault(summary.strip("_-"), index)  # as it is kept
+            if first != index:
+                wrong = f"is the summary of memory {first} as well"
+                problems.append(Fault(index, "summary", shown(summary), wrong, "give each its own", line=line))
+                record = None
+        if "content" not in at_fault and isinstance(content, str):
+            problems += [replace(warning, line=line) for warning in _unlikely(content, index, contents)]
+        yield record, problems
+
+
+def _unlikely(content: str, index: int, contents: dict[str, int]) -> Iterator[Fault]:
+    """Warnings about a content that could be kept."""
+    poor = too_little(content)
+    if poor:
+        remedy = "name what it was about: the component, the error, the cause, the cure"
+        yield Fault(index, "content", shown(content), f"is {poor}", remedy, "warning")
+    first = contents.setdefault(fingerprint(content), index)
+    if first != index:
+        wrong = f"says the same as memory {first}, but for numbers and small words"
+        yield Fault(index, "content", shown(content), wrong, "say what sets it apart, or leave it out", "warning")
+
+
+def _distributions(values: list[Any]) -> list[Distribution]:
+    """The shares of outcomes, tools, error types and task types, each with its target."""
+    entries = [value for value in values if isinstance(value, Mapping)]
+    failures = [entry for entry in entries if entry.get("outcome") == "failure"]
+    coded = [entry for entry in entries if (entry.get("outcome"), entry.get("tool")) == ("success", "code_interpreter")]
+    found = []
+    for field, among, ranges in (
+        ("outcome", entries, OUTCOME_RANGES),
+        ("tool", entries, TOOL_RANGES),
+        ("error_type", failures, ERROR_RANGES),
+        ("task_type", coded, TASK_RANGES),
+    ):
+        counts = Counter(value for entry in among if isinstance(value := entry.get(field), str))
+        base = len(values) if among is entries else counts.total()
+        for name, target in ranges.items():
+            count = counts[name]
+            within = is_within(count, base, target) if len(values) >= limits.DATASET_JUDGED_FROM and base else None
+            share = round(count / base, 4) if base else 0.0
+            found.append(Distribution(field, name, count, share, target[0] / 100, target[1] / 100, within))
+    return found
 
 
 def check(entry: object, at: datetime, author: str | None = None) -> tuple[Experience | None, list[Wrong]]:
@@ -68,7 +360,15 @@ def check(entry: object, at: datetime, author: str | None = None) -> tuple[Exper
     found = [*_content(given), *_route(given), *_summary(given), *_keys(given)]
     try:
         metadata = _metadata(envelope, at)
-        return (None, found) if found else (_experience(given, envelope.get("recalled"), metadata), [])
+        if found:
+            return None, found
+        if envelope.get("recalled") is not None:
+            given["recalled"] = [str(each) for each in intake.items("recalled", envelope["recalled"])]
+        record = Experience(id=new_id(metadata.context.timestamp), metadata=metadata, **given)
+        size = len(record.to_json_bytes())
+        if size > _BYTES_MAX:
+            raise InvalidInputError.one("entry", f"{size} bytes", f"at most {_BYTES_MAX} bytes as JSON")
+        return record, []
     except InvalidInputError as error:
         refused = [
             Wrong(problem.field, problem.value, "is not allowed", f"give {problem.allowed}") for problem in error.problems
@@ -87,16 +387,8 @@ def _content(given: Mapping[str, Any]) -> Iterator[Wrong]:
         yield Wrong("content", content, f"is shorter than {least} characters", "say what happened to what, and why")
     elif len(content) > most:
         yield Wrong("content", content, f"is longer than {most} characters", f"shorten it to {most} characters")
-    elif "\0" in content or not _can_be_encoded(content):
+    elif re.search("[\0\ud800-\udfff]", content):
         yield Wrong("content", content, "has characters that cannot be kept", "take out NUL characters and lone surrogates")
-
-
-def _can_be_encoded(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _route(given: Mapping[str, Any]) -> Iterator[Wrong]:
@@ -148,16 +440,6 @@ def _keys(given: Mapping[str, Any]) -> Iterator[Wrong]:
             yield Wrong(key[: limits.KEY_CHARS_MAX] or "entry", value, "cannot be kept as JSON", f"give {error.message()}")
 
 
-def _experience(given: dict[str, Any], recalled: object, metadata: Metadata) -> Experience:
-    """The record as `remember` makes it."""
-    own = given if recalled is None else given | {"recalled": [str(each) for each in intake.items("recalled", recalled)]}
-    record = Experience(id=new_id(metadata.context.timestamp), metadata=metadata, **own)
-    size = len(record.to_json_bytes())
-    if size > _BYTES_MAX:
-        raise InvalidInputError.one("entry", f"{size} bytes", f"at most {_BYTES_MAX} bytes as JSON")
-    return record
-
-
 def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
     """Files are those of the place that the data set comes from, so they are named and not hashed."""
     stable = {key: value for key, value in envelope.items() if key not in ("timestamp", "related_files", "recalled")}
@@ -166,7 +448,10 @@ def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
     related = intake.items("related_files", envelope.get("related_files", ()))
     files = [{"path": str(path) if isinstance(path, Path) else path} for path in related]
     checked = Moment.model_validate({"related_files": files}).related_files if files else []
-    time = _time(envelope["timestamp"]) if "timestamp" in envelope else at
+    try:
+        time = parse_time(envelope["timestamp"]) if "timestamp" in envelope else at
+    except PydanticCustomError as error:
+        raise InvalidInputError.one("timestamp", envelope["timestamp"], error.message()) from None
     return whole.altered(context=whole.context.altered(timestamp=time, related_files=checked))
 
 
@@ -174,149 +459,3 @@ def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
 def _plain(author: str) -> Metadata:
     """Most entries name an author at most: the same envelope but for its time."""
     return intake.metadata({"author": author}, now(), None)
-
-
-def _time(value: object) -> datetime:
-    try:
-        return parse_time(value)
-    except PydanticCustomError as error:
-        raise InvalidInputError.one("timestamp", value, error.message()) from None
-
-
-# ---- validating ------------------------------------------------------------
-
-
-class Verdict(NamedTuple):
-    """What became of one entry: its record, or None, and what is wrong with it."""
-
-    record: Experience | None
-    problems: list[Fault]
-
-
-def validate(source: Any) -> Report:
-    """Checks a data set: a list of dictionaries, or the path of a file that holds one (JSON, JSON Lines, or Python source,
-    which is parsed and never run).
-
-    Errors are what keeps a memory from being stored: fields that are missing or unknown, a summary that is no file name or was
-    there before, contents of less than 10 or more than 500 characters. Warnings are what makes a data set unlike a real one:
-    contents that are too generic, too vague or near-copies of others, and shares out of their ranges.
-    """
-    entries = read(source)
-    problems = [problem for verdict in judge(entries) for problem in verdict.problems]
-    shares = distributions(entries.values)
-    problems += [_out_of_range(share) for share in shares if share.within is False]
-    return Report(len(entries.values), tuple(problems), tuple(shares))
-
-
-def judge(entries: Entries, author: str | None = None) -> Iterator[Verdict]:
-    """Entry by entry. Those that name no time happened one microsecond after the other, the last of them just now."""
-    begin = now() - timedelta(microseconds=len(entries.values))
-    named: dict[str, int] = {}
-    said: dict[str, int] = {}
-    for index, entry in enumerate(entries.values):
-        if index in entries.unreadable:
-            yield Verdict(None, [entries.unreadable[index]])
-            continue
-        record, wrong = check(entry, begin + timedelta(microseconds=index), author)
-        problems = [each.at(index) for each in wrong]
-        if isinstance(entry, Mapping):
-            at_fault = {problem.field for problem in problems}
-            problems += [] if "summary" in at_fault else _same_name(entry.get("summary"), index, named)
-            problems += [] if "content" in at_fault else _unlikely(entry.get("content"), index, said)
-        sound = all(problem.severity == "warning" for problem in problems)
-        line = entries.line(index)
-        yield Verdict(record if sound else None, [replace(problem, line=line) for problem in problems])
-
-
-def _same_name(summary: Any, index: int, named: dict[str, int]) -> list[Fault]:
-    if not isinstance(summary, str):
-        return []
-    first = named.setdefault(summary.strip("_-"), index)  # as it is kept
-    if first == index:
-        return []
-    return [Fault(index, "summary", shown(summary), f"is the summary of memory {first} as well", "give each its own")]
-
-
-def _unlikely(content: Any, index: int, said: dict[str, int]) -> list[Fault]:
-    """Warnings about a content that could be kept."""
-    if not isinstance(content, str):
-        return []
-    problems: list[Fault] = []
-    severity: Severity = "warning"
-    poor = realism.too_little(content)
-    if poor:
-        remedy = "name what it was about: the component, the error, the cause, the cure"
-        problems.append(Fault(index, "content", shown(content), f"is {poor}", remedy, severity))
-    first = said.setdefault(realism.fingerprint(content), index)
-    if first != index:
-        wrong = f"says the same as memory {first}, but for numbers and small words"
-        problems.append(Fault(index, "content", shown(content), wrong, "say what sets it apart, or leave it out", severity))
-    return problems
-
-
-def distributions(values: list[Any]) -> list[Distribution]:
-    """The shares of outcomes, tools, error types and task types, each with its target."""
-    entries = [value for value in values if isinstance(value, Mapping)]
-    outcomes = _count(entries, "outcome")
-    tools = _count(entries, "tool")
-    errors = _count([entry for entry in entries if entry.get("outcome") == "failure"], "error_type")
-    coded = [entry for entry in entries if (entry.get("outcome"), entry.get("tool")) == ("success", "code_interpreter")]
-    tasks = _count(coded, "task_type")
-    total = len(values)
-    return [
-        *_shares("outcome", outcomes, total, OUTCOME_RANGES, total),
-        *_shares("tool", tools, total, TOOL_RANGES, total),
-        *_shares("error_type", errors, sum(errors.values()), ERROR_RANGES, total),
-        *_shares("task_type", tasks, sum(tasks.values()), TASK_RANGES, total),
-    ]
-
-
-def _count(entries: list[Mapping[str, Any]], field: str) -> Counter[str]:
-    return Counter(value for entry in entries if isinstance(value := entry.get(field), str))
-
-
-def _shares(field: str, counts: Counter[str], base: int, ranges: Ranges, total: int) -> Iterator[Distribution]:
-    for name, target in ranges.items():
-        count = counts[name]
-        within = is_within(count, base, target) if total >= limits.DATASET_JUDGED_FROM and base else None
-        share = round(count / base, 4) if base else 0.0
-        yield Distribution(field, name, count, share, target[0] / 100, target[1] / 100, within)
-
-
-def _out_of_range(share: Distribution) -> Fault:
-    least, most = round(100 * share.least), round(100 * share.most)
-    wrong = f"is {100 * share.share:.1f} % where {least} to {most} % are realistic"
-    remedy = f"have {'more' if share.share < share.least else 'fewer'} of them"
-    return Fault(None, share.field, share.name, wrong, remedy, "warning")
-
-
-# ---- loading ------------------------------------------------------------
-
-
-def load_dataset(
-    memory: Memory, source: Any, *, author: str = "agent", dry_run: bool = False, progress: Progress | None = None
-) -> DatasetLoaded:
-    """Keeps the memories of a data set (whatever `validate` takes) that have no error, and reports the others.
-
-    `author` is who is said to have recorded those that do not tell; one of its own lets you roll the data set back as a whole.
-    Stored a batch at a time, each in one transaction, calling `progress(done, total)` after each. Loading a data set twice
-    keeps it twice. `dry_run` tells what would happen and writes nothing.
-    """
-    author = Source(author=author).author
-    entries = read(source)
-    total = len(entries.values)
-    ids: list[str] = []
-    rejected: list[Fault] = []
-    warnings: list[Fault] = []
-    stored = done = 0
-    for verdicts in batches(judge(entries, author), limits.BATCH_ROWS):
-        records = [verdict.record for verdict in verdicts if verdict.record]
-        for verdict in verdicts:
-            (warnings if verdict.record else rejected).extend(verdict.problems)
-        if records and not dry_run:
-            ids += memory.add_many(records)
-        stored += len(records)
-        done += len(verdicts)
-        if progress:
-            progress(done, total)
-    return DatasetLoaded(total, stored, tuple(ids), tuple(rejected), tuple(warnings), dry_run)

@@ -22,8 +22,7 @@ _EXPERIENCES: Final = 220
 _FIXES: Final = 180
 _EPISODES: Final = 120
 _TRAJECTORIES: Final = 40
-_GAIN: Final = 0.35
-"""By how much they are better at the end than at the beginning."""
+_GAIN: Final = 0.35  # by how much they are better at the end than at the beginning
 
 
 class _Story(NamedTuple):
@@ -96,18 +95,15 @@ def fill(memory: Memory, seed: int = 0) -> dict[str, int]:
         ("episode", maker.episodes()),
         ("trajectory", maker.trajectories()),
     ):
-        kept = list(_kept(memory, kind, list(many)))
+        if kind == "experience":
+            kept: list[AnyRecord] = [memory.remember(**each) for each in many]
+        else:
+            kept = list(memory.record_many(kind, list(many)))  # type: ignore[arg-type]  # one of the kinds
         maker.known += [record.id for record in kept]
         _decide(memory, kept, maker.random)
     _make_stale(memory, maker.now)
     memory.consolidate()
     return dict(memory.stats().by_kind)
-
-
-def _kept(memory: Memory, kind: str, many: list[dict[str, Any]]) -> Iterator[AnyRecord]:
-    if kind == "experience":
-        return (memory.remember(**each) for each in many)
-    return iter(memory.record_many(kind, many))  # type: ignore[arg-type]  # one of the kinds
 
 
 def _decide(memory: Memory, records: list[AnyRecord], chance: random.Random) -> None:

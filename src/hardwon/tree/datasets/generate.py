@@ -1,41 +1,39 @@
-"""How many memories of each sort a generated data set has.
+"""`generate`: a data set of any size that looks like an agent's real history, the same for the same seed.
 
-Two descriptions of a realistic data set have to hold at once. One gives ranges over all memories (`shares`). The other gives
-counts for 1,000 of them: outcomes 600/200/120/80, tools of the successes 300/120/90/90, and error types of the failures
-80/50/50/20. The last four add up to *all* 200 failures, while only those of the code interpreter are routed by an error type
-and the failures of other tools must be there as well. Both are true when every failure names its error type and, where another
-key routes it, carries it as a key of its own: a blocked search or a missing permission is an error at run time, a search that
-found nothing, or the wrong thing, is a fault in what was asked for. So that is what is generated, for every size; and a count
-of error types looks at every failure that names one.
+Two descriptions of a realistic data set have to hold at once. One gives ranges over all memories (`OUTCOME_RANGES` and those
+below it). The other gives counts for 1,000 of them: outcomes 600/200/120/80, tools of the successes 300/120/90/90, and error
+types of the failures 80/50/50/20. The last four add up to *all* 200 failures, while only those of the code interpreter are
+routed by an error type and the failures of other tools must be there as well. Both are true when every failure names its error
+type and, where another key routes it, carries it as a key of its own: a blocked search or a missing permission is an error at
+run time, a search that found nothing, or the wrong thing, is a fault in what was asked for. So that is what is generated, for
+every size; and a count of error types looks at every failure that names one.
 
 Coverage comes before shares: from 10 memories on every pair of outcome and tool occurs, from 50 on every value of every key.
 
-Working days for generated memories: each has a morning, an afternoon and an evening with a theme of its own.
-
-Contents and summaries of generated memories, none like another.
-
-`generate`: a data set of any size that looks like an agent's real history, the same for the same seed.
+The words are in `areas.json` (made-up programs, each with names that belong together) and `words.json`: `groups` are bugs with
+their causes and cures, errors with their reasons, facts, wishes; what stands in one entry hangs together, so that none
+fixes a deadlock by adding an index. `numbers` may be named, from the least to the most. `wordings` are, by outcome, tool and
+value of the routing key, contents with slots in braces, each with what its summary is made of and a slot that tells two such
+summaries apart.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
+from importlib.resources import files
 from random import Random
 from typing import Any, Final, NamedTuple, TypeVar
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import ROUTES
-from hardwon.tree.datasets.areas import Entry
-from hardwon.tree.datasets.realism import fingerprint
-from hardwon.tree.datasets.shares import ERROR_RANGES, OUTCOME_RANGES, SHAPES, TASK_RANGES, TOOL_RANGES, Counts, Shape, split
-from hardwon.tree.datasets.words import GROUPS, NUMBERS
+from hardwon.tree.datasets.check import ERROR_RANGES, OUTCOME_RANGES, TASK_RANGES, TOOL_RANGES, Ranges, fingerprint
 
-# ---- plan ------------------------------------------------------------
-
+SIZES: Final = {"small": 100, "medium": 1_000, "large": 10_000, "vast": 50_000}
 PAIRS_FROM: Final = len(ROUTES)
 VALUES_FROM: Final = 50
 
@@ -44,9 +42,8 @@ _TOOLS: Final = {"code_interpreter": 430, "web_search": 160, "file_operation": 1
 _TOOLS_OF_FAILURES: Final = {"code_interpreter": 130, "web_search": 40, "file_operation": 20}
 _ERRORS: Final = {"runtime": 41, "syntax": 26, "logic": 25, "timeout": 8}
 _ERRORS_OF_THE_TABLE: Final = {"runtime": 80, "syntax": 50, "logic": 50, "timeout": 20}
-_TASKS: Final = {"debug": 41, "write": 31, "refactor": 20, "explain": 8}
 _WEIGHTS: Final[Mapping[str, Mapping[str, int]]] = {
-    "task_type": _TASKS,
+    "task_type": {"debug": 41, "write": 31, "refactor": 20, "explain": 8},
     "domain": {"technical": 60, "research": 25, "general": 15},
     "reason": {"no_results": 40, "blocked": 30, "irrelevant": 30},
     "insight_type": {"pattern": 30, "correction": 30, "preference": 20, "fact": 20},
@@ -58,102 +55,17 @@ _TABLE_SIZE: Final = 1_000
 _ERROR_OF_REASON: Final = {"no_results": "logic", "irrelevant": "logic", "blocked": "runtime"}
 _ERROR_OF_TOOL: Final = {"file_operation": "runtime", "unknown": "runtime"}
 
-
-class Sort(NamedTuple):
-    """One row of the reference card with one value of its key. `error_type` is set for every failure."""
-
-    outcome: str
-    tool: str | None = None
-    key: str | None = None
-    value: str | None = None
-    error_type: str | None = None
-
-
-def plan(size: int) -> dict[Sort, int]:
-    """The sorts of memory in a data set of this size, with how many there are of each (at least one)."""
-    pairs, values = size >= PAIRS_FROM, size >= VALUES_FROM
-    outcomes = split(size, _OUTCOMES, OUTCOME_RANGES, least=_least_outcomes(pairs))
-    failures = outcomes["failure"]
-    unknown = max(int(pairs), size // 100)
-    tools = _tools(size, outcomes["success"] + failures - unknown, pairs, values)
-    failed = split(failures - unknown, _TOOLS_OF_FAILURES, least=_least_tools(pairs, values))
-    sorts = _successes({tool: count - failed.get(tool, 0) for tool, count in tools.items()}, values)
-    sorts |= _failures(size, failed | {"unknown": unknown}, values)
-    for outcome, key in (("learning", "insight_type"), ("interaction", "sentiment")):
-        sorts |= _by_value(outcome, None, key, outcomes[outcome], values)
-    return {sort: count for sort, count in sorts.items() if count}
-
-
-def _least_outcomes(pairs: bool) -> Counts:
-    """So many that each pair can occur. Where each value must, the ranges leave room for it."""
-    least = dict.fromkeys(_OUTCOMES, 0)
-    for outcome, _tool in ROUTES:
-        least[outcome] += int(pairs)
-    return least
-
-
-def _least_tools(pairs: bool, values: bool) -> Counts:
-    return (
-        {"code_interpreter": 4, "web_search": 3, "file_operation": 1}
-        if values
-        else dict.fromkeys(_TOOLS_OF_FAILURES, int(pairs))
-    )
-
-
-def _tools(size: int, used: int, pairs: bool, values: bool) -> Counts:
-    """How often each tool is used, whatever came of it."""
-    least = {tool: 2 * count for tool, count in _least_tools(pairs, values).items()} | {"conversation": int(pairs)}
-    return split(used, _TOOLS, TOOL_RANGES, base=size, least=least)
-
-
-def _by_value(outcome: str, tool: str | None, key: str, count: int, values: bool) -> dict[Sort, int]:
-    weights = _WEIGHTS[key]
-    ranges = TASK_RANGES if key == "task_type" else None
-    counts = split(count, weights, ranges, least=dict.fromkeys(weights, int(values)))
-    return {Sort(outcome, tool, key, value, _ERROR_OF_REASON.get(value)): counts[value] for value in weights}
-
-
-def _successes(tools: Counts, values: bool) -> dict[Sort, int]:
-    sorts = _by_value("success", "code_interpreter", "task_type", tools["code_interpreter"], values)
-    sorts |= _by_value("success", "web_search", "domain", tools["web_search"], values)
-    return sorts | {Sort("success", tool): tools[tool] for tool in ("file_operation", "conversation")}
-
-
-def _failures(size: int, tools: Counts, values: bool) -> dict[Sort, int]:
-    """The code interpreter's error types are what the others leave of the counts over all failures."""
-    others = _by_value("failure", "web_search", "reason", tools["web_search"], values)
-    others |= {Sort("failure", tool, error_type=error): tools[tool] for tool, error in _ERROR_OF_TOOL.items()}
-    taken = dict.fromkeys(_ERRORS, 0)
-    for sort, count in others.items():
-        taken[str(sort.error_type)] += count
-    weights = _ERRORS_OF_THE_TABLE if size == _TABLE_SIZE else _ERRORS
-    least = {error: count + values for error, count in taken.items()}
-    errors = split(sum(tools.values()), weights, ERROR_RANGES, least=least)
-    code = {Sort("failure", "code_interpreter", "error_type", error, error): errors[error] - taken[error] for error in weights}
-    return code | others
-
-
-# ---- sessions ------------------------------------------------------------
-
+# Where a caller names no day. Always the same, so that the same call gives the same data set; a Monday, and long enough ago for
+# the largest named size to lie in the past.
 FIRST_DAY: Final = date(2023, 1, 2)
-"""Where a caller names none. Always the same, so that the same call gives the same data set; a Monday, and long enough ago for
-the largest named size to lie in the past."""
-
+_FIRST_POSSIBLE: Final = date(1970, 1, 1)  # no record is older
 _SATURDAY: Final = 5
 
-
-class Part(NamedTuple):
-    """A session of the day, in UTC."""
-
-    name: str
-    begins: time
-    ends: time
-
-
-PARTS: Final = (
-    Part("morning", time(8, 30), time(12, 15)),
-    Part("afternoon", time(13, 0), time(17, 45)),
-    Part("evening", time(18, 30), time(21, 30)),
+# The sessions of a day, in UTC.
+_SESSIONS: Final = (
+    ("morning", time(8, 30), time(12, 15)),
+    ("afternoon", time(13, 0), time(17, 45)),
+    ("evening", time(18, 30), time(21, 30)),
 )
 
 # How the memories of a sort divide between the three, and how late in its session each comes (0 first, 1 last). In the morning
@@ -174,40 +86,187 @@ _THEMES: Final[dict[str, tuple[tuple[int, int, int], tuple[float, float, float]]
 }
 _SPREAD: Final = 0.6  # how far chance moves a memory within its session
 
+_TRIES: Final = 200
+_COUNTER_CHARS: Final = 6
+_TELLING: Final = ("component", "function", "noun", "feature")
+_SMALL_WORDS: Final = frozenset("a an the and or of in on at to for from by with so that it its is was are be as".split())
 
-class Slot(NamedTuple):
-    """When the memory at this place happened, and in which session."""
-
-    place: int
-    timestamp: str
-    session: str
+T = TypeVar("T")
+Counts = dict[str, int]
 
 
-def arrange(random: Random, sorts: list[Sort], start: date | None) -> list[Slot]:
-    """One slot for each sort of memory, in the order of time; no two at the same second."""
+class MemorySort(NamedTuple):
+    """One row of the reference card with one value of its key. `error_type` is set for every failure."""
+
+    outcome: str
+    tool: str | None = None
+    key: str | None = None
+    value: str | None = None
+    error_type: str | None = None
+
+
+def generate(
+    size: int | str = "medium", seed: int = 0, *, sessions: bool = False, start: date | str | None = None
+) -> list[dict[str, Any]]:
+    """Memories as `remember(**memory)` takes them: content, outcome, tool, the key that routes it, summary.
+
+    `size` is small (100), medium (1,000), large (10,000), vast (50,000) or a number. Contents are about made-up programs, no
+    two alike; summaries are unique. How many there are of what, and why failures of every tool name an `error_type`, is told
+    at the top of this module. With `sessions` they come in the order of working days from `start` on (a date, or its ISO text),
+    each with the `timestamp` and `session` that it belongs to; otherwise shuffled.
+    """
+    count = SIZES.get(size, 0) if isinstance(size, str) else size
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= limits.DATASET_GENERATED_MAX:
+        allowed = f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}"
+        raise InvalidInputError.one("size", size, allowed)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= limits.JSON_INT_ABS_MAX:
+        raise InvalidInputError.one("seed", seed, f"a whole number from 0 to {limits.JSON_INT_ABS_MAX}")
+    if start is not None and not sessions:
+        raise InvalidInputError.one("start", start, "nothing, unless sessions=True: without them no memory has a time")
+    random = Random(seed)
+    writer = MemoryWriter(random)
+    sorts = [sort for sort, number in plan(count).items() for _ in range(number)]
+    memories = []
+    for sort in sorts:
+        content, summary = writer.write(" ".join(part for part in (sort.outcome, sort.tool, sort.value) if part))
+        keys = {"tool": sort.tool, sort.key or "": sort.value, "error_type": sort.error_type}
+        routing = {key: value for key, value in keys.items() if value}
+        memories.append({"content": content, "outcome": sort.outcome, **routing, "summary": summary})
+    if not sessions:
+        return [memory for _, _, memory in sorted((random.random(), index, memory) for index, memory in enumerate(memories))]
+    return [
+        memories[index] | {"timestamp": timestamp, "session": session}
+        for index, timestamp, session in _arrange(random, sorts, _day(start))
+    ]
+
+
+def _day(start: date | str | None) -> date:
+    day: object = start
+    if isinstance(start, str):
+        try:
+            day = date.fromisoformat(start)
+        except ValueError:
+            day = ""
+    if isinstance(day, date) and not isinstance(day, datetime) and day >= _FIRST_POSSIBLE:
+        return day
+    if day is None:
+        return FIRST_DAY
+    raise InvalidInputError.one("start", start, "a date from 1970 on, or its ISO text (2026-01-31)")
+
+
+def plan(size: int) -> dict[MemorySort, int]:
+    """The sorts of memory in a data set of this size, with how many there are of each (at least one)."""
+    pairs, values = size >= PAIRS_FROM, size >= VALUES_FROM
+
+    def by_value(outcome: str, tool: str | None, key: str, count: int) -> dict[MemorySort, int]:
+        weights = _WEIGHTS[key]
+        ranges = TASK_RANGES if key == "task_type" else None
+        counts = split(count, weights, ranges, least=dict.fromkeys(weights, int(values)))
+        return {MemorySort(outcome, tool, key, value, _ERROR_OF_REASON.get(value)): counts[value] for value in weights}
+
+    # So many that each pair can occur. Where each value must, the ranges leave room for it.
+    least = {outcome: sum(pairs for known, _tool in ROUTES if known == outcome) for outcome in _OUTCOMES}
+    outcomes = split(size, _OUTCOMES, OUTCOME_RANGES, least=least)
+    unknown = max(int(pairs), size // 100)
+    failures = outcomes["failure"] - unknown
+    least = dict.fromkeys(_TOOLS_OF_FAILURES, int(pairs))
+    if values:
+        least = {"code_interpreter": 4, "web_search": 3, "file_operation": 1}
+    of_both = {tool: 2 * count for tool, count in least.items()} | {"conversation": int(pairs)}
+    tools = split(outcomes["success"] + failures, _TOOLS, TOOL_RANGES, base=size, least=of_both)
+    failed = split(failures, _TOOLS_OF_FAILURES, least=least)
+    good = {tool: count - failed.get(tool, 0) for tool, count in tools.items()}
+    sorts = by_value("success", "code_interpreter", "task_type", good["code_interpreter"])
+    sorts |= by_value("success", "web_search", "domain", good["web_search"])
+    sorts |= {MemorySort("success", tool): good[tool] for tool in ("file_operation", "conversation")}
+    sorts |= _plan_failures(
+        size, failed | {"unknown": unknown}, by_value("failure", "web_search", "reason", failed["web_search"])
+    )
+    sorts |= by_value("learning", None, "insight_type", outcomes["learning"])
+    sorts |= by_value("interaction", None, "sentiment", outcomes["interaction"])
+    return {sort: count for sort, count in sorts.items() if count}
+
+
+def _plan_failures(size: int, tools: Counts, searches: dict[MemorySort, int]) -> dict[MemorySort, int]:
+    """The code interpreter's error types are what the others leave of the counts over all failures."""
+    others = searches | {MemorySort("failure", tool, error_type=error): tools[tool] for tool, error in _ERROR_OF_TOOL.items()}
+    taken = dict.fromkeys(_ERRORS, 0)
+    for sort, count in others.items():
+        taken[str(sort.error_type)] += count
+    weights = _ERRORS_OF_THE_TABLE if size == _TABLE_SIZE else _ERRORS
+    least = {error: count + (size >= VALUES_FROM) for error, count in taken.items()}
+    errors = split(sum(tools.values()), weights, ERROR_RANGES, least=least)
+    return {
+        MemorySort("failure", "code_interpreter", "error_type", error, error): errors[error] - taken[error] for error in weights
+    } | others
+
+
+def split(
+    total: int,
+    weights: Mapping[str, int],
+    ranges: Ranges | None = None,
+    base: int | None = None,
+    least: Mapping[str, int] | None = None,
+) -> Counts:
+    """Whole numbers that add up to the total: none below its `least`, as many as possible within their ranges (of `base`, or
+    of the total), and as close to the weights as that allows. The sum of `least` must not exceed the total."""
+    ranges, least = ranges or {}, least or {}
+    base = total if base is None else base
+    whole = sum(weights.values())
+
+    def cost(name: str, count: int) -> tuple[int, int]:
+        low, high = ranges.get(name, (0, 0))
+        outside = max(0, low * base - 100 * count, 100 * count - high * base) if name in ranges else 0
+        return outside, (count * whole - weights[name] * total) ** 2
+
+    def change(name: str, step: int) -> tuple[int, int]:
+        after, before = cost(name, counts[name] + step), cost(name, counts[name])
+        return after[0] - before[0], after[1] - before[1]
+
+    counts = {name: max(least.get(name, 0), weight * total // whole) for name, weight in weights.items()}
+    while sum(counts.values()) < total:
+        counts[min(counts, key=lambda name: change(name, 1))] += 1
+    while sum(counts.values()) > total:
+        spare = [name for name in counts if counts[name] > least.get(name, 0)]
+        counts[min(spare, key=lambda name: change(name, -1))] -= 1
+    while True:  # each turn makes the sum of costs smaller, so it ends
+        spare = [name for name in counts if counts[name] > least.get(name, 0)]
+        giver = min(spare, key=lambda name: change(name, -1), default=None)
+        taker = min((name for name in counts if name != giver), key=lambda name: change(name, 1), default=None)
+        if giver is None or taker is None:
+            return counts
+        gives, takes = change(giver, -1), change(taker, 1)
+        if (gives[0] + takes[0], gives[1] + takes[1]) >= (0, 0):
+            return counts
+        counts[giver] -= 1
+        counts[taker] += 1
+
+
+def _arrange(random: Random, sorts: list[MemorySort], start: date) -> list[tuple[int, str, str]]:
+    """When each memory happened, and in which session: (its index, time, session) in the order of time, no two at the same
+    second."""
     pools = _pools(random, sorts)
-    slots: list[Slot] = []
+    slots: list[tuple[int, str, str]] = []
     days = -(-len(sorts) // limits.DATASET_DAY_MEMORIES)
-    for number, day in enumerate(_working_days(start or FIRST_DAY, days)):
-        for part, pool in zip(PARTS, pools, strict=True):
-            chosen = pool[number * len(pool) // days : (number + 1) * len(pool) // days]
-            ordered = sorted(chosen)  # by lateness; the index settles ties
-            moments = _moments(random, day, part, len(ordered))
-            name = f"day{number + 1:02d}_{part.name}"
-            slots += [Slot(index, moment, name) for (_late, index), moment in zip(ordered, moments, strict=True)]
+    for number, day in enumerate(_working_days(start, days)):
+        for (name, begins_at, ends_at), pool in zip(_SESSIONS, pools, strict=True):
+            ordered = sorted(pool[number * len(pool) // days : (number + 1) * len(pool) // days])  # the index settles ties
+            begins = datetime.combine(day, begins_at, UTC)
+            span_s = int((datetime.combine(day, ends_at, UTC) - begins).total_seconds())
+            offsets = sorted(int(random.random() * (span_s - len(ordered))) for _ in ordered)
+            for place, ((_late, index), offset) in enumerate(zip(ordered, offsets, strict=True)):
+                moment = (begins + timedelta(seconds=offset + place)).isoformat()
+                slots.append((index, moment, f"day{number + 1:02d}_{name}"))
     return slots
 
 
-def _theme(sort: Sort) -> str:
-    return next(name for name in (sort.value, sort.outcome, sort.tool) if name in _THEMES)
-
-
-def _pools(random: Random, sorts: list[Sort]) -> list[list[tuple[float, int]]]:
-    """For each part of the day, what happens in it: (how late, index), shuffled."""
+def _pools(random: Random, sorts: list[MemorySort]) -> list[list[tuple[float, int]]]:
+    """For each session of the day, what happens in it: (how late, index), shuffled."""
     by_theme: dict[str, list[int]] = {}
     for index, sort in enumerate(sorts):
-        by_theme.setdefault(_theme(sort), []).append(index)
-    pools: list[list[tuple[float, int]]] = [[] for _ in PARTS]
+        theme = next(name for name in (sort.value, sort.outcome, sort.tool) if name in _THEMES)
+        by_theme.setdefault(str(theme), []).append(index)
+    pools: list[list[tuple[float, int]]] = [[] for _ in _SESSIONS]
     for theme, indexes in by_theme.items():
         weights, lateness = _THEMES[theme]
         counts = split(len(indexes), {str(number): weight for number, weight in enumerate(weights)})
@@ -231,29 +290,24 @@ def _working_days(start: date, count: int) -> list[date]:
     return days
 
 
-def _moments(random: Random, day: date, part: Part, count: int) -> list[str]:
-    """Whole seconds between the session's beginning and end, each later than the one before."""
-    begins = datetime.combine(day, part.begins, UTC)
-    span_s = int((datetime.combine(day, part.ends, UTC) - begins).total_seconds())
-    offsets = sorted(int(random.random() * (span_s - count)) for _ in range(count))
-    return [(begins + timedelta(seconds=offset + place)).isoformat() for place, offset in enumerate(offsets)]
+@cache
+def _words() -> tuple[dict[str, list[dict[str, list[str]]]], dict[str, tuple[int, int]], dict[str, list[list[str]]]]:
+    """The group of entries that each slot is filled from, the numbers, and the wordings."""
+    folder = files(__package__)
+    areas, words = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("areas", "words"))
+    groups = [areas, *words["groups"].values()]
+    return {slot: group for group in groups for slot in group[0]}, words["numbers"], words["wordings"]
 
 
-# ---- writing ------------------------------------------------------------
-
-T = TypeVar("T")
-
-_SLOT: Final = re.compile(r"\{(\w+)\}")
-_GROUP_OF_SLOT: Final = {slot: number for number, group in enumerate(GROUPS) for slot in group[0]}
-_TRIES: Final = 200
-_COUNTER_CHARS: Final = 6
-_TELLING: Final = ("component", "function", "noun", "feature")
-_SMALL_WORDS: Final = frozenset("a an the and or of in on at to for from by with so that it its is was are be as".split())
-
-
-def pick(random: Random, items: Sequence[T]) -> T:
+def _pick(random: Random, items: Sequence[T]) -> T:
     """By `random()` alone: it is the one method whose results Python promises to keep."""
     return items[int(random.random() * len(items))]
+
+
+@cache
+def _parts(text: str) -> tuple[str, ...]:
+    """Literal text and names of slots in turn."""
+    return tuple(re.split(r"\{(\w+)\}", text))
 
 
 class Scene:
@@ -261,67 +315,61 @@ class Scene:
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, dict[str, list[str]]] = {}
         self._values: dict[str, str] = {}
 
     def fill(self, text: str) -> str:
-        parts = _parts(text)
-        return "".join([part if index % 2 == 0 else self.value(part) for index, part in enumerate(parts)])
+        return "".join([self._value(part) if index % 2 else part for index, part in enumerate(_parts(text))])
 
-    def told(self, text: str) -> str:
+    def fill_again(self, text: str) -> str:
         """Like `fill`, with nothing that is not part of the content already."""
-        parts = _parts(text)
-        return "".join([part if index % 2 == 0 else self._values.get(part, "") for index, part in enumerate(parts)])
+        return "".join([self._values.get(part, "") if index % 2 else part for index, part in enumerate(_parts(text))])
 
-    def value(self, slot: str) -> str:
-        if slot not in self._values:
-            self._values[slot] = self._draw(slot)
-        return self._values[slot]
-
-    def _draw(self, slot: str) -> str:
-        if slot in NUMBERS:
-            least, most = NUMBERS[slot]
-            return str(least + int(self._random.random() * (most - least + 1)))
-        group = _GROUP_OF_SLOT[slot]
-        if group not in self._entries:
-            self._entries[group] = pick(self._random, GROUPS[group])
-        return self.fill(pick(self._random, self._entries[group][slot]))
-
-
-@cache
-def _parts(text: str) -> tuple[str, ...]:
-    """Literal text and names of slots in turn."""
-    return tuple(_SLOT.split(text))
+    def _value(self, slot: str) -> str:
+        groups, numbers, _wordings = _words()
+        if slot in self._values:
+            return self._values[slot]
+        if slot in numbers:
+            least, most = numbers[slot]
+            value = str(least + int(self._random.random() * (most - least + 1)))
+        else:
+            group = groups[slot]
+            if id(group) not in self._entries:
+                self._entries[id(group)] = _pick(self._random, group)
+            value = self.fill(_pick(self._random, self._entries[id(group)][slot]))
+        self._values[slot] = value
+        return value
 
 
-class Writer:
-    """Writes one memory after the other and remembers what was said."""
+class MemoryWriter:
+    """Writes one memory after the other, none like another."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        self._said: set[str] = set()
+        self._contents: set[str] = set()
         self._summaries: set[str] = set()
         self._counters: dict[str, int] = {}
 
-    def write(self, route: tuple[str, ...]) -> tuple[str, str]:
+    def write(self, route: str) -> tuple[str, str]:
         """A content for the outcome, tool and routing value, and its summary."""
+        wordings = _words()[2][route]
         for _ in range(_TRIES):
-            shape = pick(self._random, SHAPES[route])
+            text, summary, apart = _pick(self._random, wordings)
             scene = Scene(self._random)
-            content = scene.fill(shape.text)
-            said = fingerprint(content)
-            if said not in self._said:
-                self._said.add(said)
+            content = scene.fill(text)
+            words = fingerprint(content)
+            if words not in self._contents:
+                self._contents.add(words)
                 break
-        return content, self._summary(shape, scene)
+        return content, self._summary(summary, apart, scene)
 
-    def _summary(self, shape: Shape, scene: Scene) -> str:
+    def _summary(self, text: str, apart: str, scene: Scene) -> str:
         """From words of the content. Where that says too little to be the only one, more of them; then a counter."""
-        name = _slug(scene.told(shape.summary))
-        for slot in (shape.apart, *_TELLING):
+        name = _slug(scene.fill_again(text))
+        for slot in (apart, *_TELLING):
             if name not in self._summaries:
                 break
-            name = _slug(f"{name} {scene.told('{' + slot + '}')}")
+            name = _slug(f"{name} {scene.fill_again('{' + slot + '}')}")
         if name in self._summaries:
             self._counters[name] = self._counters.get(name, 1) + 1
             return f"{name}_{self._counters[name]}"  # no other name ends in a number
@@ -340,67 +388,3 @@ def _slug(text: str) -> str:
             break
         name = longer
     return re.sub(r"(_\d+)+$", "", name)
-
-
-# ---- generating ------------------------------------------------------------
-
-SIZES: Final = {"small": 100, "medium": 1_000, "large": 10_000, "vast": 50_000}
-_FIRST_POSSIBLE: Final = date(1970, 1, 1)  # no record is older
-
-
-def generate(
-    size: int | str = "medium", seed: int = 0, *, sessions: bool = False, start: date | str | None = None
-) -> list[dict[str, Any]]:
-    """Memories as `remember(**memory)` takes them: content, outcome, tool, the key that routes it, summary.
-
-    `size` is small (100), medium (1,000), large (10,000), vast (50,000) or a number. Contents are about made-up programs, no
-    two alike; summaries are unique. How many there are of what, and why failures of every tool name an `error_type`, is told
-    in `plan`. With `sessions` they come in the order of working days from `start` on (a date, or its ISO text), each with the
-    `timestamp` and `session` that it belongs to; otherwise shuffled.
-    """
-    count = _size(size)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= limits.JSON_INT_ABS_MAX:
-        raise InvalidInputError.one("seed", seed, f"a whole number from 0 to {limits.JSON_INT_ABS_MAX}")
-    if start is not None and not sessions:
-        raise InvalidInputError.one("start", start, "nothing, unless sessions=True: without them no memory has a time")
-    random = Random(seed)
-    writer = Writer(random)
-    sorts = [sort for sort, number in plan(count).items() for _ in range(number)]
-    memories = [_memory(sort, writer) for sort in sorts]
-    if not sessions:
-        return [memory for _, _, memory in sorted((random.random(), index, memory) for index, memory in enumerate(memories))]
-    slots = arrange(random, sorts, _day(start))
-    return [memories[slot.place] | {"timestamp": slot.timestamp, "session": slot.session} for slot in slots]
-
-
-def _memory(sort: Sort, writer: Writer) -> dict[str, Any]:
-    content, summary = writer.write(tuple(part for part in (sort.outcome, sort.tool, sort.value) if part))
-    memory = {"content": content, "outcome": sort.outcome}
-    if sort.tool:
-        memory["tool"] = sort.tool
-    if sort.key and sort.value:
-        memory[sort.key] = sort.value
-    if sort.error_type:
-        memory["error_type"] = sort.error_type
-    memory["summary"] = summary
-    return memory
-
-
-def _size(size: int | str) -> int:
-    if isinstance(size, str) and size in SIZES:
-        return SIZES[size]
-    if isinstance(size, int) and not isinstance(size, bool) and 1 <= size <= limits.DATASET_GENERATED_MAX:
-        return size
-    raise InvalidInputError.one("size", size, f"{', '.join(SIZES)}, or a whole number from 1 to {limits.DATASET_GENERATED_MAX}")
-
-
-def _day(start: date | str | None) -> date | None:
-    day: object = start
-    if isinstance(start, str):
-        try:
-            day = date.fromisoformat(start)
-        except ValueError:
-            day = ""
-    if day is None or (isinstance(day, date) and not isinstance(day, datetime) and day >= _FIRST_POSSIBLE):
-        return day
-    raise InvalidInputError.one("start", start, "a date from 1970 on, or its ISO text (2026-01-31)")
