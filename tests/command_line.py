@@ -21,6 +21,7 @@ from typer.testing import CliRunner, Result
 
 from hardwon.surfaces.cli import main as _cli  # noqa: F401  # it declares its commands
 from hardwon.surfaces.cli.base import app
+from hardwon.surfaces.operations import OPERATIONS, jsonable, parsed, schema_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "cli.md").read_text()
@@ -153,4 +154,33 @@ def keys_told_of(command: str) -> set[str]:
     assert said, f"docs/cli.md does not tell what {command} --json prints"
     text = " ".join(" ".join(said).split())
     elsewhere = re.findall(r"as `hardwon ([\w -]+)` prints it", text)
-    return set(re.findall(r"`(\w+)`", text)).union(*map(keys_told_of, elsewhere))
+    of_http = [schema_of(each.gives) for each in OPERATIONS.values() if f"[`{each.method} {each.path}`]" in text]
+    return set(re.findall(r"`(\w+)`", text)).union(*map(keys_told_of, elsewhere), *map(_properties, of_http))
+
+
+def _properties(schema: Any) -> set[str]:
+    """The names of fields, however deep."""
+    inner = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    own = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    return set(own).union(*map(_properties, inner))
+
+
+def healthy() -> bool:
+    """Whether doctor finds nothing wrong with the memory."""
+    return all(finding["ok"] for finding in answered("doctor")["findings"])
+
+
+def check_json(command: str, found: Any) -> None:
+    """It is what HTTP gives for the same operation; of a command that is none, every key is told on the page."""
+    if operation := getattr(BUILT[command], "operation", ""):
+        assert jsonable(parsed(OPERATIONS[operation].gives, found)) == found
+    else:
+        assert keys_of(found) <= keys_told_of(command)
+
+
+def as_http_answers(command: str, *arguments: str, complaints: bool = False) -> Any:
+    """What the command prints as JSON, which is what HTTP gives for the same operation."""
+    assert BUILT[command].operation
+    found = answered(command, *arguments, complaints=complaints)
+    check_json(command, found)
+    return found

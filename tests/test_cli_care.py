@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from command_line import ROOT, answered, at_once, hardwon_does, keys_of, keys_told_of, on_a_terminal, refused
+from command_line import ROOT, answered, at_once, check_json, hardwon_does, healthy, on_a_terminal, refused
 from hardwon import Fix, Memory
 from hardwon.records.kinds import Issue, Metadata, Moment
 
@@ -89,7 +89,7 @@ def test_cleanup_keeps_successes_longer_and_is_undone() -> None:
     undone = hardwon_does(*words[1:])
     assert (undone.returncode, undone.stderr, undone.stdout) == (0, "", "undone: cleanup\n")
     assert fixes() == before
-    assert answered("doctor")["ok"]
+    assert healthy()
 
 
 def test_how_long_successes_stay_can_be_said() -> None:
@@ -176,12 +176,12 @@ def test_compressed_details_come_back() -> None:
         assert memory.get(whole.id) == whole
     assert hardwon_does(*shlex.split(hint.removeprefix("to take it back: "))[1:]).stdout == "undone: compress\n"
     assert "Compress them? [y/N]" in on_a_terminal("compress", answer="n\n", code=1)
-    assert answered("doctor")["ok"]
+    assert healthy()
 
 
 def test_what_cannot_be_undone_is_told() -> None:
     fill()
-    assert "there is no decision" in refused("undo", "nonsense")
+    assert "a UUID" in refused("undo", "nonsense")
     assert "there is no decision" in refused("undo", "0198c0de-0000-7000-8000-000000000001")
     done = answered("cleanup", "--yes")
     assert answered("undo", done["event_id"])["id"] == done["event_id"]
@@ -319,7 +319,6 @@ def test_the_doctor_tells_by_its_exit_code() -> None:
     told = at_once("doctor", "--json")
     assert told.exit_code == 1
     assert [each["check"] for each in parsed(told)["findings"] if not each["ok"]] == ["permissions"]
-    assert parsed(told)["ok"] is False
     assert "\x1b[32mok" in on_a_terminal("doctor", code=1)
 
 
@@ -338,7 +337,7 @@ def test_a_damaged_memory_is_told_in_one_line() -> None:
 def test_what_is_derived_is_derived_again() -> None:
     fill()
     assert hardwon_does("rebuild").stdout == "0 records corrected; all that was counted is counted anew\n"
-    assert answered("rebuild") == {"corrected": 0}
+    assert answered("rebuild") == 0
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
@@ -362,9 +361,7 @@ def test_every_key_of_the_json_is_documented(command: str) -> None:
     fill()
     answered("backup", "made.db")
     name, *rest = command.split()
-    found = answered(name, *rest)
-    assert keys_of(found)
-    assert keys_of(found) <= keys_told_of(name)
+    check_json(name, answered(name, *rest))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 """docs/cli.md: the command line. What it says of a command is the command's own help, options and examples, and the `answers`
-and `more` beside its declaration."""
+or `operation`, and the `more`, beside its declaration."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import typer
+from markdown.extensions.toc import slugify  # type: ignore[import-untyped]
 
 from generating.markdown import MADE, code, table
 from hardwon.surfaces.cli import main as cli  # noqa: F401  # it declares its commands
 from hardwon.surfaces.cli.base import EXAMPLES, FIXES, GROUPS, app
+from hardwon.surfaces.operations import OPERATIONS
 
 BEGINS: Final = f"""\
 # The command line
@@ -43,20 +45,15 @@ without it nothing is changed, and the exit code is 1.
 | 130 | interrupted (Ctrl-C) |
 | 141 | whatever read the output left (`hardwon recall … \\| head -1`) |
 
-`--json` prints one JSON value in ASCII. The keys below stay; new ones may come beside them. A *record* is as in
-[records.md](records.md). Times are ISO 8601 in UTC.
+`--json` prints one JSON value in ASCII. Of a command that [HTTP](reference/rest.md) has too, it is the same value. The keys
+stay; new ones may come beside them. A *record* is as in [records.md](records.md). Times are ISO 8601 in UTC.
 """
 
 ABOUT: Final = {
     FIXES: """\
 *Applied* means that a fix went in, *verified* that it then was seen to work; a success is both. `p_success` is how likely
-the next attempt is to work, with the `interval` in which the true rate lies with 90 % probability; `confidence` is `min(1,
-attempts / 10)`. [learning.md](learning.md) has the reasoning.
-
-A *fix* below is `id`, `timestamp`, `model_name`, `issue_type`, `description`, `fixer_type`, `analysis`, `fix_commands`,
-`outcome` ("verified", "applied" or "failed"), `fix_success`, `verification_success`, `execution_time_seconds`, `notes`. A
-*strategy* is `fix_commands`, `analysis`, `attempts`, `applied`, `verified`, `p_success`, `interval`, `last_used`,
-`evidence` (ids of records).
+the next attempt is to work, and `strength` how many attempts that is worth; `confidence` is `min(1, attempts / 10)`.
+[learning.md](learning.md) has the reasoning.
 """,
 }
 """What concerns all commands of a group."""
@@ -82,15 +79,24 @@ def _about(command: Any, above: Any, heading: str) -> Iterator[str]:
     yield f"{heading} {words}\n\n`{usage}`\n"
     yield f"{_flowing(command.help)}\n"
     if getattr(command, "more", ""):
-        yield f"{_as_written(command.more)}\n"
+        yield f"{inspect.cleandoc(command.more)}\n"
     if options := _options(command, context):
         yield options
     if examples := _examples(command):
         yield "```sh\n" + "\n".join(examples) + "\n```\n"
-    if answers := _as_written(getattr(command, "answers", "")):
+    if answers := answers_of(command):
         yield (answers if answers.startswith("JSON") else f"JSON: {answers}") + "\n"
     for inner in getattr(command, "commands", {}).values():
         yield from _about(inner, context, f"{heading}#")
+
+
+def answers_of(command: Any) -> str:
+    """What `--json` prints: where the command carries out an operation, what HTTP says of that."""
+    told = inspect.cleandoc(getattr(command, "answers", ""))
+    if name := getattr(command, "operation", ""):
+        place = f"{OPERATIONS[name].method} {OPERATIONS[name].path}"
+        told = f"what [`{place}`](reference/rest.md#{slugify(place, '-')}) gives. {told}".strip()
+    return told
 
 
 def _options(command: Any, context: Any) -> str:
@@ -134,7 +140,3 @@ def _examples(command: Any) -> list[str]:
 def _flowing(text: str | None) -> str:
     """A help text: its paragraphs, each on a line."""
     return "\n\n".join(" ".join(part.split()) for part in (text or "").split("\n\n"))
-
-
-def _as_written(text: str) -> str:
-    return inspect.cleandoc(text)

@@ -60,7 +60,7 @@ _ISSUE = {"model": "gpt-4", "issue_type": "TIMEOUT", "description": "the test to
 Id = Annotated[RecordId, Field(description="The id of a record.", examples=[EXAMPLE_ID])]
 Ids = Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX, description="Ids of records.", examples=[[EXAMPLE_ID]])]
 Limit = Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")]
-TaskId = Annotated[Name | None, Field(description="A task.", examples=["parse_dates"])]
+TaskId = Annotated[Name | None, Field(description="Of this task.", examples=["parse_dates"])]
 Days = Annotated[float, Field(ge=0, le=limits.DAYS_MAX)]
 AsOf = Annotated[
     Time | None, Field(description="As it was believed then: a time with a zone.", examples=["2026-11-01T00:00:00Z"])
@@ -246,7 +246,7 @@ class Filtered(Arguments):
     """What a question may be narrowed by; all that are given must hold."""
 
     kind: Annotated[Kind | None, Field(description="experience, fact, trajectory, episode or fix.")] = None
-    outcome: Annotated[Outcome | None, Field(description="Of experiences.")] = None
+    outcome: Annotated[Outcome | None, Field(description="Of experiences: success, failure, learning or interaction.")] = None
     tool: Annotated[Name | None, Field(description="Of experiences with this tool.")] = None
     task_id: Annotated[Name | None, Field(description="Of this task's episodes.")] = None
     model: Annotated[Name | None, Field(description="Of this model's fixes.")] = None
@@ -254,7 +254,7 @@ class Filtered(Arguments):
     key: Annotated[
         Name | None, Field(description="Of experiences with this key and value.", examples=["error_type=runtime"])
     ] = None
-    status: Annotated[Status | None, Field(description="How far it is believed.")] = None
+    status: Annotated[Status | None, Field(description="hypothesis, verified, published or archived.")] = None
     tag: Annotated[Name | None, Field(description="With this tag.")] = None
     author: Annotated[Name | None, Field(description="By this author.")] = None
     since: Annotated[Time | None, Field(description="From this time on, with a zone.")] = None
@@ -421,13 +421,19 @@ class OfTask(Arguments):
 class Compare(Filtered):
     """Which episodes to compare."""
 
+    tag: Annotated[
+        Name | None, Field(description="Episodes with this tag had the memory; without one, those that recalled.")
+    ] = None
     by_run: Annotated[bool, Field(description="Whether the episodes of a run count as one.")] = False
 
 
 class GetDecisions(Arguments):
     """Which decisions."""
 
-    action: Annotated[Action | None, Field(description="What was decided.")] = None
+    action: Annotated[
+        Action | None,
+        Field(description="rule, merge, promote, retire, contradiction, rollback, cleanup or compress."),
+    ] = None
     task_id: TaskId = None
     limit: Limit = 100
 

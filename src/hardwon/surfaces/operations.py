@@ -181,7 +181,7 @@ class Operation:
 
 def _asked(name: str, signs: Signature | None) -> Callable[[Memory, Arguments, Caller], Any]:
     def ask(memory: Memory, said: Arguments, caller: Caller) -> Any:
-        signed = {signs: caller.name} if signs else {}
+        signed = {signs: caller.name} if signs and caller.name else {}
         return getattr(memory, name)(**said.given(), **signed)
 
     return ask

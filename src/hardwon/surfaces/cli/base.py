@@ -11,8 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
-from datetime import date
+from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +24,6 @@ from hardwon.errors import HardwonError, InvalidInputError, MissingExtraError
 from hardwon.memory import Memory
 from hardwon.memory.settings import Settings
 from hardwon.outside.locations import without_password
-from hardwon.records.kinds import Record
 from hardwon.surfaces.cli.output import Line, Look, shown, visible
 
 if TYPE_CHECKING:
@@ -54,18 +52,11 @@ GROUPS: Final = (RECORDING, SEEING, LEARNED, FIXES, TRUST, DATA_SETS, SERVING, C
 _MODULE_OF: Final[Mapping[str, str]] = {
     "init": "init",
     "record": "record",
-    **dict.fromkeys(("context", "advise"), "asking"),
-    **dict.fromkeys(("browse", "show", "forget", "credit", "supersede"), "records"),
-    **dict.fromkeys(
-        ("rules", "cards", "scores", "compare", "decisions", "solutions", "odds", "similar", "strategies", "fixers", "trends"),
-        "reports",
-    ),
-    "matrix": "reports",
-    **dict.fromkeys(("model", "recent", "successful", "patterns"), "fixes"),
+    **dict.fromkeys(("forget", "credit", "audit", "stale"), "records"),
+    **dict.fromkeys(("similar", "recent", "patterns"), "fixes"),
     "run": "run",
-    **dict.fromkeys(("audit", "verify", "publish", "archive", "stale"), "governance"),
     **dict.fromkeys(("export", "backup", "restore"), "copies"),
-    **dict.fromkeys(("doctor", "rebuild", "cleanup", "compress", "undo", "compact"), "care"),
+    **dict.fromkeys(("cleanup", "compress", "compact", "rollback", "reembed"), "care"),
     "fix-history": "fix_history",
     "hooks": "hooks",
     "demo": "demo",
@@ -75,10 +66,10 @@ _MODULE_OF: Final[Mapping[str, str]] = {
     "postgres": "postgres",
     "config": "settings",
     **dict.fromkeys(("merge", "adopt"), "moving"),
-    **dict.fromkeys(("consolidate", "rollback", "reembed"), "knowledge"),
     "mcp": "mcp",
 }
-"""Commands whose module is imported when somebody asks for one of them."""
+"""Commands whose module is imported when somebody asks for one of them. Those that are in no module are operations: `derived`
+makes them."""
 
 _ORDER: Final = (
     *("init", "remember", "record", "recall", "context", "advise", "run", "credit"),
@@ -120,6 +111,8 @@ class _ByName(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in _declared and name in _MODULE_OF:
             import_module(f"hardwon.surfaces.cli.{_MODULE_OF[name]}")
+        elif name not in _declared and name in _ORDER:
+            import_module("hardwon.surfaces.cli.derived").declare_row(name)
         found = _declared[name]
         built = typer.main.get_command(found.app)
         built.name = name
@@ -198,23 +191,24 @@ app: Final = new_app(
 )
 
 
-def command(
-    group: str, *examples: str, settings: dict[str, Any] | None = None, answers: str = "", more: str = ""
-) -> Callable[[Command], Command]:
-    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context.
-
-    `answers` and `more` are Markdown for docs/cli.md, which is made from them: what `--json` prints, with every key, and what
-    there is to say beyond the help."""
+def command(group: str, *examples: str, settings: dict[str, Any] | None = None, **docs: str) -> Callable[[Command], Command]:
+    """Adds a command under the name of its function; a test runs the examples. `settings` are those of its context, `docs` the
+    attributes of a `DocumentedCommand`."""
 
     def added(function: Command) -> Command:
-        name = function.__name__.rstrip("_")
-        single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        told = _told(answers, more)
-        single.command(name, cls=told, epilog=epilog_of(examples), context_settings=settings)(function)
-        _declared[name] = _Declared(single, group)
+        declare(function.__name__.rstrip("_"), group, function, examples, settings, **docs)
         return function
 
     return added
+
+
+def declare(
+    name: str, group: str, function: Command, examples: Iterable[str], settings: dict[str, Any] | None = None, **docs: str
+) -> None:
+    """`command`, for a function of another name."""
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    single.command(name, cls=_documented(**docs), epilog=epilog_of(examples), context_settings=settings)(function)
+    _declared[name] = _Declared(single, group)
 
 
 def add_app(name: str, group: str, inner: typer.Typer, more: str = "") -> None:
@@ -226,25 +220,23 @@ def inner_command(
     inner: typer.Typer, *examples: str, name: str | None = None, answers: str = "", more: str = "", hidden: bool = False
 ) -> Callable[[Command], Command]:
     """`command`, for one that has a word before it."""
-    return inner.command(name, cls=_told(answers, more), epilog=epilog_of(examples), hidden=hidden)
+    return inner.command(name, cls=_documented(answers=answers, more=more), epilog=epilog_of(examples), hidden=hidden)
 
 
-class ToldCommand(TyperCommand):
-    """A command, and what the reference tells of it beyond its help."""
+class DocumentedCommand(TyperCommand):
+    """A command, and what docs/cli.md says of it beyond its help, in Markdown: `operation`, whose answer `--json` prints as
+    HTTP does; `answers`, what it prints else, with every key; and `more`."""
 
     answers: ClassVar[str] = ""
     more: ClassVar[str] = ""
+    operation: ClassVar[str] = ""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _sparing_the_absent(super().get_params(ctx))
 
 
-def _told(said: str, beyond: str) -> type[ToldCommand]:
-    class Told(ToldCommand):
-        answers = said
-        more = beyond
-
-    return Told
+def _documented(**docs: str) -> type[DocumentedCommand]:
+    return type("DocumentedCommand", (DocumentedCommand,), docs)
 
 
 def epilog_of(examples: Iterable[str]) -> str:
@@ -359,24 +351,6 @@ def settings_of(ctx: typer.Context) -> Settings:
 # --- writing, asking, failing -----------------------------------------------------------------------------------------
 
 
-def record_json(record: Record) -> Any:
-    return json.loads(record.to_json())
-
-
-def plain(value: object) -> Any:
-    """What a memory answers, as JSON knows it: its fields by name, times as text, records as records."""
-    if isinstance(value, Record):
-        return record_json(value)
-    if is_dataclass(value):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping) or hasattr(value, "_asdict"):
-        named = value if isinstance(value, Mapping) else value._asdict()
-        return {name: plain(each) for name, each in named.items()}
-    if isinstance(value, list | tuple):
-        return list(map(plain, value))
-    return value.isoformat() if isinstance(value, date) else value
-
-
 def look(width: int | None = None, ascii_only: bool = False) -> Look:
     columns = width or max(WIDTH_MIN, shutil.get_terminal_size((_WIDTH, 24)).columns)
     can_draw = (getattr(sys.stdout, "encoding", "") or "").lower().startswith("utf")
@@ -398,8 +372,10 @@ def write_text(text: str) -> None:
 
 
 def write_json(value: object) -> None:
-    """ASCII, so that it reaches whatever reads it, and a terminal obeys nothing in it."""
-    write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+    """What HTTP would answer. ASCII, so that it reaches whatever reads it, and a terminal obeys nothing in it."""
+    from hardwon.surfaces.operations import jsonable  # the table of operations takes a while to load
+
+    write(json.dumps(jsonable(value), indent=2, allow_nan=False) + "\n")
 
 
 def write(text: str) -> None:

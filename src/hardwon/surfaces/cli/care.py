@@ -1,19 +1,22 @@
-"""Keeping a memory well: what goes, what comes back, and its health."""
+"""Keeping a memory well: what goes, and how it comes back."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from hardwon import limits
+from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory
 from hardwon.memory.results import Compressed
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.kinds import Decision
 from hardwon.surfaces.cli.base import (
     CARE,
-    FAILED,
+    TRUST,
+    By,
     DryRun,
     Json,
     Yes,
@@ -22,12 +25,15 @@ from hardwon.surfaces.cli.base import (
     counted,
     progress,
     require_consent,
-    write,
     write_json,
-    write_lines,
     write_text,
 )
-from hardwon.surfaces.cli.output import STRONG, Line, Span, size_text, visible
+from hardwon.surfaces.cli.output import size_text
+
+if TYPE_CHECKING:
+    from hardwon.outside.embedders import Embedder
+
+KEY_VARIABLE: Final = "EMBEDDING_API_KEY"
 
 OlderThan = Annotated[int, typer.Argument(metavar="DAYS", min=0, max=limits.DAYS_MAX, help="Older than so many days.")]
 KeepSuccesses = Annotated[
@@ -49,9 +55,8 @@ KeepSuccesses = Annotated[
     CARE,
     "hardwon cleanup 90 --dry-run",
     "hardwon cleanup 30 --keep-successes 365 --yes",
-    answers="""`failed` and `successful` (how many go), `kept` (old ones that stay for their value), `left` (more for the
-    next run), `event_id` (for undo; null in a preview), `dry_run`. Without `--yes` that is the preview, and the exit code
-    is 1 where something would go.""",
+    operation="cleanup",
+    answers="Without `--yes` that is the preview, and the exit code is 1 where something would go.",
     more="""Fixes that worked stay longer than those that failed; those of high value stay. What they taught (patterns,
     counts, probabilities) stays in any case. It prints what to type to take it back.""",
 )
@@ -78,7 +83,7 @@ def cleanup(
     CARE,
     "hardwon compress 180 --dry-run",
     "hardwon compress --yes",
-    answers="`records`, `saved_bytes`, `left`, `event_id`, `dry_run`.",
+    operation="compress",
     more="""Nothing that was learned changes.""",
 )
 def compress(
@@ -158,38 +163,9 @@ def quoted(text: str) -> str:
 
 @command(
     CARE,
-    "hardwon undo 0198c0de-0000-7000-8000-000000000001",
-    answers="`id`, `action`, `target`, `reason`. Of a record whose status was taken back, `action` is status and `target` what "
-    "it is again.",
-    more="""Any decision can be taken back, by the id that was printed; and that a record was verified, published, archived or
-    replaced, by the id of that event in `audit --json`. A cleanup that compact made final cannot be undone.""",
-)
-def undo(
-    ctx: typer.Context,
-    event_id: Annotated[str, typer.Argument(metavar="ID", help="As the command that did it printed it.")],
-    as_json: Json = False,
-) -> None:
-    """Take back a cleanup, a compression, a rollback, a status …"""
-    with chosen(ctx).open(to_read=True) as memory:
-        undone = memory.undo(event_id)
-    status = undone.metadata.validation.status
-    if not isinstance(undone, Decision):
-        told = {"id": undone.id, "action": "status", "target": status, "reason": None}
-        said = f"undone: {undone.id} is {status} again"
-    else:
-        told = {"id": undone.id, "action": undone.action, "target": undone.target, "reason": undone.reason}
-        said = f"undone: {undone.action}" + (f" of {undone.target}" if undone.target else "")
-    if as_json:
-        write_json(told)
-    else:
-        write_text(said)
-
-
-@command(
-    CARE,
     "hardwon compact --yes",
     "hardwon compact --yes --json",
-    answers="`purged` (records whose texts are gone for good), `before_bytes`, `after_bytes`.",
+    operation="compact",
     more="""The room goes back to the disk.""",
 )
 def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None:
@@ -199,7 +175,7 @@ def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None
         with progress("compacting") as told:
             done = memory.compact(progress=told)
     if as_json:
-        write_json(asdict(done))
+        write_json(done)
     else:
         write_text(
             f"{size_text(done.before_bytes)} before, {size_text(done.after_bytes)} now; "
@@ -207,44 +183,79 @@ def compact(ctx: typer.Context, yes: Yes = False, as_json: Json = False) -> None
         )
 
 
-# --- health -------------------------------------------------------------------------------------------------------------
+@command(
+    TRUST,
+    'hardwon rollback agent-7 --reason "it reported successes that were none"',
+    operation="rollback",
+    more="""A source is an author. Its records stay readable; recall leaves them out unless it is asked for that author, and
+    so it stays for what the source records from now on. It prints what to type to take it back.""",
+)
+def rollback(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(help="The author whose teaching is to be undone.")],
+    reason: Annotated[str, typer.Option(help="Why it is not to be believed.")],
+    by: By = "user",
+    as_json: Json = False,
+) -> None:
+    """Undo what a source taught: nothing that it recorded counts any more."""
+    with chosen(ctx).open(to_read=True) as memory:
+        records = memory.stats().by_author.get(source, 0)
+        decision = memory.rollback(source, reason, by)
+        hint = undo_hint(memory, decision.id)
+    if as_json:
+        write_json(decision)
+    else:
+        write_text(f"{counted(records, 'record')} by {source} no longer {'counts' if records == 1 else 'count'}{hint}")
+
+
+class EmbedderName(StrEnum):
+    """What turns texts into vectors."""
+
+    WORDLLAMA = "wordllama"
+    FASTEMBED = "fastembed"
+    ENDPOINT = "endpoint"
 
 
 @command(
     CARE,
-    "hardwon doctor",
-    "hardwon doctor --json",
-    answers="`ok`, `findings` (a list of `check`, `ok`, `detail`).",
-    more="""Checks the file, derives again everything that is derived, and compares. Changes nothing.""",
+    "hardwon reembed --embedder wordllama",
+    "hardwon reembed --embedder wordllama --json",
+    answers="`embedder` (the name that its vectors are stamped with), `dimension`, `made` (how many vectors).",
+    more="""Vectors add meaning to text search for programs that open the memory with the same embedder
+    ([recall.md](recall.md)). Makes those that are missing; with another embedder than before, all of them anew. It can be
+    interrupted, and goes on where it was. `wordllama` has its model in its package, `fastembed` downloads one once
+    (`--model` says which), `endpoint` asks the OpenAI-compatible server at `--base-url` for `--model`, over https or on
+    this machine; its key is taken from `EMBEDDING_API_KEY`, where it needs one. The first two need `pip install
+    "hardwon[embeddings]"`.""",
 )
-def doctor(ctx: typer.Context, as_json: Json = False) -> None:
-    """Check that the memory is sound. Exit code 1 when something is wrong."""
-    with chosen(ctx).open(to_read=True) as memory, progress("checking"):
-        found = memory.doctor()
+def reembed(
+    ctx: typer.Context,
+    embedder: Annotated[EmbedderName, typer.Option(help="What makes the vectors.")],
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="The model, of fastembed or of an endpoint.")] = None,
+    base_url: Annotated[str | None, typer.Option(metavar="URL", help="Of an endpoint.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make the vectors that recall by meaning needs."""
+    made_by = _embedder(embedder, model, base_url)
+    with chosen(ctx).open(to_read=True, embedder=made_by) as memory, progress("embedding") as told:
+        made = memory.reembed(progress=told)
     if as_json:
-        write_json({"ok": found.ok, "findings": [each._asdict() for each in found.findings]})
+        write_json({"embedder": made_by.name, "dimension": made_by.dimension, "made": made})
     else:
-        marks = {True: Span("ok   ", "green"), False: Span("BAD  ", "bold red")}
-        lines: list[Line] = [
-            (marks[each.ok], Span(f"{each.check}: ", STRONG), Span(visible(each.detail))) for each in found.findings
-        ]
-        write_lines(lines)
-    if not found.ok:
-        raise typer.Exit(FAILED)
+        write_text(f"{counted(made, 'vector')} made by {made_by.name}")
 
 
-@command(
-    CARE,
-    "hardwon rebuild",
-    "hardwon rebuild --json",
-    answers="`corrected` (how many records were).",
-    more="""What to do when doctor says so.""",
-)
-def rebuild(ctx: typer.Context, as_json: Json = False) -> None:
-    """Derive what is learned from the records again. What differs is corrected."""
-    with chosen(ctx).open(to_read=True) as memory, progress("deriving"):
-        corrected = memory.rebuild()
-    if as_json:
-        write_json({"corrected": corrected})
-    else:
-        write(f"{counted(corrected, 'record')} corrected; all that was counted is counted anew\n")
+def _embedder(name: EmbedderName, model: str | None, base_url: str | None) -> "Embedder":
+    from hardwon.outside import embedders
+
+    if base_url is not None and name is not EmbedderName.ENDPOINT:
+        raise InvalidInputError.one("--base-url", base_url, "only with --embedder endpoint")
+    if name is EmbedderName.WORDLLAMA:
+        if model is not None:
+            raise InvalidInputError.one("--model", model, "nothing: wordllama has one model")
+        return embedders.WordLlamaEmbedder()
+    if name is EmbedderName.FASTEMBED:
+        return embedders.FastembedEmbedder(model or embedders.FASTEMBED_MODEL)
+    if not base_url or not model:
+        raise InvalidInputError.one("--base-url, --model", f"{base_url}, {model}", "both, for an endpoint")
+    return embedders.EndpointEmbedder(base_url, model, os.environ.get(KEY_VARIABLE, ""))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -21,28 +21,29 @@ from hardwon.surfaces.cli.base import (
     add_app,
     fail,
     inner_command,
+    look,
     new_app,
     progress,
     write_json,
+    write_lines,
     write_text,
 )
 from hardwon.surfaces.cli.care import OlderThan, cleaned_text, undo_hint
 from hardwon.surfaces.cli.fixes import (
     PATTERNS_LISTED,
     RECENT_DAYS,
-    STRATEGIES_LISTED,
     All,
     Days,
-    Name,
-    Shown,
     show_patterns,
     show_recent,
-    show_successful,
 )
 from hardwon.surfaces.cli.input import Limit
+from hardwon.surfaces.cli.views import outcome_of, successful_lines
 
 if TYPE_CHECKING:
     from hardwon.fixes.ai_memory import AIMemory
+    from hardwon.learn.fixes import Pattern, Strategy
+    from hardwon.records.kinds import Fix
 
 FOLDER: Final = "AIMemory"
 HEADING: Final = "🧠 Claude Memory Statistics:"
@@ -139,7 +140,11 @@ def stats(ctx: typer.Context, as_json: Json = False) -> None:
     `applied_rate`, `p_success`, `performance_notes`, `last_updated`.""",
     more="One JSON object, with or without `--json`.",
 )
-def model(ctx: typer.Context, name: Name, as_json: Json = False) -> None:  # noqa: ARG001  # it prints JSON either way
+def model(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The model, as its fixes name it.")],
+    as_json: Json = False,  # noqa: ARG001  # it prints JSON either way
+) -> None:
     """Print what is known of a model, as JSON."""
     with _opened(ctx) as history:
         write_json(history.get_model_insights(name))
@@ -171,37 +176,49 @@ def export(
 @_command(
     "hardwon fix-history recent",
     "hardwon fix-history recent 30 --json",
-    answers="as `hardwon recent` prints it.",
+    answers="""a list of fixes: `id`, `timestamp`, `model_name`, `issue_type`, `description`, `fixer_type`, `analysis`,
+    `fix_commands`, `outcome` ("verified", "applied" or "failed"), `fix_success`, `verification_success`,
+    `execution_time_seconds`, `notes`.""",
     more="As `hardwon recent`.",
 )
 def recent(ctx: typer.Context, days: Days = RECENT_DAYS, limit: Limit = limits.FIXES_LISTED, as_json: Json = False) -> None:
     """List the fixes that were tried in the last days."""
     with _opened(ctx) as history:
-        show_recent(history.memory, days, limit, as_json=as_json)
+        show_recent(history.memory, days, limit, as_json=as_json, shape=_fix_json)
 
 
 @_command(
     "hardwon fix-history successful",
     "hardwon fix-history successful --json",
-    answers="as `hardwon successful` prints it.",
+    answers="""a list of `issue_type` and `strategies` (each `fix_commands`, `analysis`, `attempts`, `applied`, `verified`,
+    `p_success`, `interval`, `last_used`, `evidence`).""",
     more="As `hardwon successful`.",
 )
-def successful(ctx: typer.Context, limit: Shown = STRATEGIES_LISTED, as_json: Json = False) -> None:
+def successful(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many of each issue type.")] = 5,
+    as_json: Json = False,
+) -> None:
     """List what worked best, by issue type."""
     with _opened(ctx) as history:
-        show_successful(history.memory, limit, as_json=as_json)
+        found = history.memory.best_strategies(limit)
+    if as_json:
+        write_json([{"issue_type": name, "strategies": list(map(_strategy_json, each))} for name, each in found.items()])
+    else:
+        write_lines(successful_lines(found, look()))
 
 
 @_command(
     "hardwon fix-history patterns",
     "hardwon fix-history patterns --json",
-    answers="as `hardwon patterns` prints it.",
+    answers="""a list of `name`, `kind`, `issue_type`, `model` (null for any), `signature`, `success_count`, `failure_count`,
+    `applied_count`, `confidence`, `p_success`, `interval`, `last_seen`, `best_fix` (a strategy, or null).""",
     more="As `hardwon patterns`.",
 )
 def patterns(ctx: typer.Context, limit: Limit = PATTERNS_LISTED, every: All = False, as_json: Json = False) -> None:
     """List the issues that keep coming up, and what fixes them."""
     with _opened(ctx) as history:
-        show_patterns(history.memory, limit, every=every, as_json=as_json)
+        show_patterns(history.memory, limit, every=every, as_json=as_json, shape=_pattern_json)
 
 
 @_command(
@@ -219,3 +236,56 @@ def cleanup(ctx: typer.Context, days: OlderThan = limits.CLEANUP_DAYS, as_json: 
         write_json(done)
     else:
         write_text(cleaned_text(done, days) + hints)
+
+
+# --- the JSON of these commands, as scripts know it ----------------------------------------------------------------------
+
+
+def _fix_json(fix: "Fix") -> dict[str, Any]:
+    return {
+        "id": fix.id,
+        "timestamp": fix.metadata.context.timestamp.isoformat(),
+        "model_name": fix.issue.model,
+        "issue_type": fix.issue.issue_type,
+        "description": fix.issue.description,
+        "fixer_type": fix.fixer_type,
+        "analysis": fix.analysis,
+        "fix_commands": list(fix.fix_commands),
+        "outcome": outcome_of(fix),
+        "fix_success": fix.fix_success,
+        "verification_success": fix.verification_success,
+        "execution_time_seconds": fix.execution_time_seconds,
+        "notes": fix.notes,
+    }
+
+
+def _strategy_json(strategy: "Strategy") -> dict[str, Any]:
+    return {
+        "fix_commands": list(strategy.fix_commands),
+        "analysis": strategy.analysis,
+        "attempts": strategy.attempts,
+        "applied": strategy.applied,
+        "verified": strategy.verified,
+        "p_success": strategy.p_success,
+        "interval": list(strategy.interval),
+        "last_used": strategy.last_used.isoformat(),
+        "evidence": list(strategy.evidence),
+    }
+
+
+def _pattern_json(pattern: "Pattern") -> dict[str, Any]:
+    return {
+        "name": pattern.name,
+        "kind": pattern.kind,
+        "issue_type": pattern.issue_type,
+        "model": pattern.model,
+        "signature": pattern.signature,
+        "success_count": pattern.success_count,
+        "failure_count": pattern.failure_count,
+        "applied_count": pattern.applied_count,
+        "confidence": pattern.confidence,
+        "p_success": pattern.p_success,
+        "interval": list(pattern.interval),
+        "last_seen": pattern.last_seen.isoformat(),
+        "best_fix": _strategy_json(pattern.best_fix) if pattern.best_fix else None,
+    }

@@ -25,7 +25,6 @@ Options = dict[str, Any]
 """What was said of a group of options, by name; what was not is not there."""
 
 Limit = Annotated[int, typer.Option(min=1, max=limits.SHOWN_MAX, help="At most so many.")]
-TaskId = Annotated[str | None, typer.Option(help="Of this task.")]
 IssueJson = Annotated[
     str | None, typer.Option(metavar="JSON", help='An issue, such as {"model": "m", "issue_type": "TIMEOUT"}.')
 ]

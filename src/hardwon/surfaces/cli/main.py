@@ -42,7 +42,6 @@ from hardwon.surfaces.cli.base import (
     fail,
     look,
     progress,
-    record_json,
     signed,
     write,
     write_json,
@@ -53,7 +52,6 @@ from hardwon.surfaces.cli.input import AsOf, Options, enveloped, filtered, momen
 from hardwon.surfaces.cli.output import visible
 
 if TYPE_CHECKING:
-    from hardwon.learn.topology import Branch
     from hardwon.memory import Memory
     from hardwon.memory.results import Loaded
     from hardwon.tree.datasets import DatasetLoaded
@@ -145,7 +143,7 @@ def remember(
     with chosen(ctx).open() as memory:
         record = memory.remember(said, outcome, tool, summary, **keys)
     if as_json:
-        write_json({"id": record.id, "path": record.path, "record": record_json(record)})
+        write_json({"id": record.id, "path": record.path, "record": record})
     else:
         write(f"{record.id}  {visible(record.path)}\n" if record.path else f"{record.id}\n")
 
@@ -154,9 +152,7 @@ def remember(
     RECORDING,
     'hardwon recall "login fails with KeyError"',
     'hardwon recall "timeout while uploading" -k 10 --outcome failure --since 2026-01-01',
-    answers="""a list of `score`, `why` (the named parts of the score), `stale` (a file that it is about is no longer what
-    it was), `changed` (a list of `path`, `change` (changed, gone, appeared or renamed) and `now`, where the file is by
-    now), `record`.""",
+    operation="recall",
     more="""A day given to `--since`, `--until` or `--as-of` is meant from its beginning, in UTC. `--path` is a glob over
     the related files. `--as-of` answers what was believed then.""",
 )
@@ -174,18 +170,7 @@ def recall(
     with chosen(ctx).open(to_read=True) as memory:
         hits = memory.recall(query, k, as_of=moment(as_of), **filters)
     if as_json:
-        write_json(
-            [
-                {
-                    "score": hit.score,
-                    "why": hit.why,
-                    "stale": hit.stale,
-                    "changed": [change._asdict() for change in hit.changed],
-                    "record": record_json(hit.record),
-                }
-                for hit in hits
-            ]
-        )
+        write_json(hits)
     else:
         write_lines(terminal.hit_lines(hits, look()))
 
@@ -197,28 +182,24 @@ def recall(
     SEEING,
     "hardwon stats",
     "hardwon --memory agent_brain stats --json",
-    answers="""`location`, `project`, `size_bytes`, `records`, `decisions`, `adopted`, `cleaned`, `events`, `forgotten`,
-    `by_kind`, `by_outcome`, `by_tool`, `by_status`, `by_author`, `first` and `last` (the times of the oldest and newest
-    record, or null).""",
+    operation="stats",
 )
 def stats(ctx: typer.Context, as_json: Json = False) -> None:
     """Print how much there is, of what, and where."""
     with chosen(ctx).open(to_read=True) as memory:
         found = memory.stats()
-    if not as_json:
+    if as_json:
+        write_json(found)
+    else:
         write_lines(terminal.stats_lines(found, look()))
-        return
-    shape = {name: value for name, value in asdict(found).items() if name not in ("first_us", "last_us")}
-    first, last = found.first, found.last
-    write_json(shape | {"first": first and first.isoformat(), "last": last and last.isoformat()})
 
 
 @command(
     SEEING,
     "hardwon map",
     "hardwon map --depth 2 --min-share 0.05 --sizes",
-    answers="""the whole tree whatever the options say, `name`, `count`, `bytes` (both with everything below) and
-    `branches`, a list of the same.""",
+    operation="topology",
+    answers="That is the whole tree, whatever the options say.",
     more="""A bar, the count and the share of the folder above for every folder; those with less than `--min-share` of the
     one above them are summed up in one line.""",
 )
@@ -237,7 +218,7 @@ def map_(
     with chosen(ctx).open(to_read=True) as memory:
         found = memory.topology()
     if as_json:
-        write_json(_branch_json(found))
+        write_json(found)
     else:
         write_lines(terminal.map_lines(found, look(width, ascii_only), depth=depth, min_share=min_share, sizes=sizes))
 
@@ -246,7 +227,7 @@ def map_(
     SEEING,
     "hardwon hotspots",
     "hardwon hotspots --share 0.5 --limit 10 --json",
-    answers="a list of `area`, `path`, `count`, `share`.",
+    operation="hotspots",
     more="""Folders that hold at least `--share` of the nearest folder above them that holds more, the largest first.
     Folders that hold nothing but one another count as one place.""",
 )
@@ -262,7 +243,7 @@ def hotspots(
     with chosen(ctx).open(to_read=True) as memory:
         found = memory.hotspots(share, limit)
     if as_json:
-        write_json([asdict(spot) for spot in found])
+        write_json(found)
     else:
         write_lines(terminal.hotspot_lines(found, look(width, ascii_only)))
 
@@ -271,8 +252,7 @@ def hotspots(
     SEEING,
     "hardwon reflect",
     "hardwon reflect --json",
-    answers="""`total`, `by_outcome`, `by_tool`, `hotspots` and `strengths` (lists of `area` and `count`), `intake`,
-    `insights`, `recent` (records).""",
+    operation="reflect",
     more="""How often things work, where failures and successes gather, how much could not be routed, and what that comes to
     in a few sentences. Nothing is concluded from fewer than ten attempts.""",
 )
@@ -281,16 +261,9 @@ def reflect(ctx: typer.Context, width: Width = None, ascii_only: Ascii = False, 
     with chosen(ctx).open(to_read=True) as memory:
         said = memory.reflect()
     if as_json:
-        shape = {name: value for name, value in vars(said).items() if name != "recent"}
-        areas = {name: [{"area": area, "count": count} for area, count in shape[name]] for name in ("hotspots", "strengths")}
-        write_json(shape | areas | {"recent": [record_json(record) for record in said.recent]})
+        write_json(said)
     else:
         write_lines(terminal.reflection_lines(said, look(width, ascii_only)))
-
-
-def _branch_json(branch: "Branch") -> dict[str, Any]:
-    below = [_branch_json(inner) for inner in branch.branches]
-    return {"name": branch.name, "count": branch.count, "bytes": branch.bytes, "branches": below}
 
 
 # --- data sets --------------------------------------------------------------------------------------------------------
@@ -492,8 +465,7 @@ def _loaded_text(loaded: "Loaded") -> str:
     CARE,
     "hardwon --memory agent_brain sync --make-tree",
     "hardwon --memory agent_brain sync --json",
-    answers="""`added`, `edited`, `moved`, `absent` (numbers of files), `left` (an object of paths and the reasons),
-    `secrets` (paths of files that hold one).""",
+    operation="sync",
     more="""Looks at every file and takes in what people added, changed, moved or removed. Every command does so for what it
     needs; this one looks at everything, and tells which files it could not read and left alone. `--make-tree` first gives
     the memory a tree where it has none, with a file for every experience; memory files that lie in the folder already are
@@ -512,7 +484,7 @@ def sync(
             fail(f"{memory.location} has no tree of files: hardwon sync --make-tree gives it one")
         found = memory.sync()
     if as_json:
-        write_json(asdict(found))
+        write_json(found)
         return
     write(f"{found.added} new, {found.edited} edited, {found.moved} moved, {found.absent} gone\n")
     for path, why in found.left.items():

@@ -18,7 +18,6 @@ from hardwon.surfaces.cli.base import (
     counted,
     inner_command,
     new_app,
-    plain,
     write_json,
     write_text,
 )
@@ -100,7 +99,7 @@ def init(
     names = project or [chosen(ctx).project or DEFAULT_PROJECT]
     made = databases.initialise(_url(ctx, url), names, distribute=distribute)
     if as_json:
-        write_json(plain(made))
+        write_json(made)
     else:
         write_text(f"{counted(len(names), 'project')} ready: {', '.join(names)}\n{_described(made)}")
 
@@ -174,7 +173,7 @@ def status(ctx: typer.Context, url: Url = None, as_json: Json = False) -> None:
 
     found = databases.describe(_url(ctx, url))
     if as_json:
-        write_json(plain(found))
+        write_json(found)
     else:
         write_text(_described(found))
 

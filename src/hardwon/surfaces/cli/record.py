@@ -13,7 +13,6 @@ from hardwon.surfaces.cli.base import (
     complain,
     inner_command,
     new_app,
-    record_json,
     signed,
     write,
     write_json,
@@ -194,7 +193,7 @@ def _record(ctx: typer.Context, kind: Kind, given: Options, argument: str | None
 
 def _tell(kept: list[AnyRecord], as_json: bool) -> None:
     if as_json:
-        write_json({"ids": [each.id for each in kept], "records": list(map(record_json, kept))})
+        write_json({"ids": [each.id for each in kept], "records": kept})
         return
     write("".join(f"{each.id}\n" for each in kept))
     for each in kept:

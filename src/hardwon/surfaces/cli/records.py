@@ -1,20 +1,16 @@
-"""Records by themselves: `browse`, `show`, `forget`, `credit`, `supersede`."""
+"""Records by themselves, where more is to be done than to show one: `forget`, `credit`, `audit`, `stale`."""
 
-from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from hardwon import limits
 from hardwon.memory import Memory
 from hardwon.memory.intake import record_id as record_id_of
-from hardwon.memory.results import Forgotten
-from hardwon.records.kinds import AnyRecord
+from hardwon.memory.results import Forgotten, LifeEvent
 from hardwon.surfaces.cli.base import (
     CARE,
     RECORDING,
-    SEEING,
     TRUST,
     By,
     DryRun,
@@ -26,78 +22,23 @@ from hardwon.surfaces.cli.base import (
     counted,
     fail,
     look,
-    record_json,
+    progress,
     require_consent,
     write_json,
     write_lines,
     write_text,
 )
-from hardwon.surfaces.cli.governance import RecordId
-from hardwon.surfaces.cli.input import AsOf, Limit, Options, filtered, moment
-from hardwon.surfaces.cli.output import QUIET, Line, Span, record_lines
-from hardwon.surfaces.cli.views import value_lines
+from hardwon.surfaces.cli.input import Options, filtered
+from hardwon.surfaces.cli.output import QUIET, STRONG, Line, Span, record_lines, visible
 
-_BROWSED: Final = 20  # records that are listed where nobody says how many: a screen or two
-
-Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of records.")]
 MayBeIds = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of records; or use filters.")]
-
-
-@command(
-    SEEING,
-    "hardwon browse",
-    "hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 --json",
-    answers="JSON: a list of records (with `id`, `kind`, `metadata` and what their kind has), the newest first.",
-)
-@filtered()
-def browse(ctx: typer.Context, filters: Options, limit: Limit = _BROWSED, as_json: Json = False) -> None:
-    """List records, the newest first. For all of them there is export."""
-    with chosen(ctx).open(to_read=True) as memory:
-        found = list(memory.browse(limit + 1, **filters))
-    shown = found[:limit]
-    if as_json:
-        write_json([record_json(record) for record in shown])
-        return
-    lines = record_lines(shown, look()) if shown else [(Span("No record is like that.", QUIET),)]
-    if len(found) > limit:
-        lines.append((Span(f"The newest {limit}; there are more.", QUIET),))
-    write_lines(lines)
-
-
-@command(
-    SEEING,
-    "hardwon show 0198c0de-0000-7000-8000-000000000001",
-    "hardwon show 0198c0de-0000-7000-8000-000000000001 --json",
-    answers="JSON: `record`.",
-)
-def show(
-    ctx: typer.Context,
-    record_id: RecordId,
-    as_of: AsOf = None,
-    as_json: Json = False,
-) -> None:
-    """Print one record, whole."""
-    with chosen(ctx).open(to_read=True) as memory:
-        found = memory.get(record_id, moment(as_of))
-    if found is None:
-        then = "was" if as_of else "is"
-        fail(
-            f"there {then} no record {record_id}: hardwon browse and hardwon recall find ids, hardwon audit tells of what went"
-        )
-    if as_json:
-        write_json({"record": record_json(found)})
-    else:
-        shape = record_json(found)
-        metadata = shape.pop("metadata")
-        write_lines(value_lines({**shape, "metadata": metadata}, look()))  # first what it says, then where it comes from
 
 
 @command(
     CARE,
     "hardwon forget 0198c0de-0000-7000-8000-000000000001 --dry-run",
     "hardwon forget --author somebody --until 2026-01-01 --yes --json",
-    answers="JSON: `ids` (forgotten, or to be), `unknown` (ids that no record has), `dry_run`, `erased` (no file of the "
-    "memory holds their text any more), `pending` (somebody still reads what was; the text goes with the next write).",
+    operation="forget",
     more="A tombstone without content stays, so that no merge and no load brings them back. `archive` only takes a record "
     "out of recall, and `cleanup` keeps what it taught.",
 )
@@ -126,11 +67,11 @@ def forget(
 
 def _tell_forgotten(memory: Memory, found: Forgotten, as_json: bool) -> None:
     if as_json:
-        write_json(asdict(found))
+        write_json(found)
         return
     lines: list[Line] = []
     if found.dry_run:
-        records = _still_there(memory, found.ids[: limits.RECORDS_PREVIEWED])
+        records = [record for record in map(memory.get, found.ids[: limits.RECORDS_PREVIEWED]) if record]
         lines += record_lines(records, look())
         if len(found.ids) > len(records):
             lines.append((Span(f"and {len(found.ids) - len(records)} more", QUIET),))
@@ -141,19 +82,16 @@ def _tell_forgotten(memory: Memory, found: Forgotten, as_json: bool) -> None:
         complain(f"there is no record {record_id}")
 
 
-def _still_there(memory: Memory, ids: Iterable[str]) -> list[AnyRecord]:
-    return [record for record in map(memory.get, ids) if record]
-
-
 @command(
     RECORDING,
     "hardwon credit 0198c0de-0000-7000-8000-000000000001 --helped",
     "hardwon credit 0198c0de-0000-7000-8000-000000000001 --did-not-help --by reviewer --json",
-    answers="JSON: `credited` (ids), `unknown` (ids that no record has), `helped`.",
+    operation="credit",
+    answers="Ids that no record has are named on standard error.",
 )
 def credit(
     ctx: typer.Context,
-    ids: Ids,
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of records.")],
     helped: Annotated[bool, typer.Option("--helped/--did-not-help", help="Whether what they say was of use.")],
     by: By = "user",
     as_json: Json = False,
@@ -161,34 +99,90 @@ def credit(
     """Say that what was recalled helped, or did not: it stands higher, or lower, from now on."""
     with chosen(ctx).open(to_read=True) as memory:
         credited = memory.credit(ids, helped, by)
-    unknown = [each for each in ids if record_id_of(each) not in credited]
     if as_json:
-        write_json({"credited": credited, "unknown": unknown, "helped": helped})
-        return
-    write_text(f"{counted(len(credited), 'record')} {'helped' if helped else 'did not help'}")
-    for record_id in unknown:
-        complain(f"there is no record {record_id}")
+        write_json(credited)
+    else:
+        write_text(f"{counted(len(credited), 'record')} {'helped' if helped else 'did not help'}")
+    for unknown in (each for each in ids if record_id_of(each) not in credited):
+        complain(f"there is no record {unknown}")
 
 
 @command(
     TRUST,
-    "hardwon supersede 0198c0de-0000-7000-8000-000000000001 0198c0de-0000-7000-8000-000000000002 "
-    '--reason "the port was changed"',
-    answers="JSON: `id`, `replaced_by`, `record` (the old one as it stands now).",
+    "hardwon audit 0198c0de-0000-7000-8000-000000000001",
+    "hardwon audit 0198c0de-0000-7000-8000-000000000001 --json",
+    answers="""`id`, `record` (null where it was forgotten), `life` (what
+    [`GET /records/{record_id}/audit`](reference/rest.md#get-recordsrecord_idaudit) gives; `undo` takes the ids of its
+    events), `links`.""",
+    more="""Everything that happened to it comes with its status after each; then what replaced it, what it replaced and
+    what contradicts it. Of a forgotten record its tombstone is left.""",
 )
-def supersede(
+def audit(
     ctx: typer.Context,
-    old: Annotated[str, typer.Argument(metavar="OLD", help="The id of the record that is replaced.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The id of the one that replaces it.")],
-    reason: Annotated[str, typer.Option(help="Why.")],
-    by: By = "user",
+    record_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a record.")],
     as_json: Json = False,
 ) -> None:
-    """Archive a record in favour of another that replaces it."""
+    """Show a record's whole life: who wrote it, what happened to it since, and what it has to do with others."""
     with chosen(ctx).open(to_read=True) as memory:
-        found = memory.supersede(old, new, reason, by)
-        replaced_by = memory.links(found.id).replaced_by
+        life = memory.audit(record_id)
+        if not life:
+            fail(f"there is no record {record_id}, and never was one: hardwon recall finds ids")
+        links, found = memory.links(record_id), memory.get(record_id)
     if as_json:
-        write_json({"id": found.id, "replaced_by": replaced_by, "record": record_json(found)})
-    else:
-        write_text(f"{found.id} is {found.metadata.validation.status}, replaced by {replaced_by}")
+        write_json({"id": record_id, "record": found, "life": life, "links": links})
+        return
+    related = {
+        "replaced by": [links.replaced_by] if links.replaced_by else [],
+        "replaces": links.replaces,
+        "contradicts": links.contradicts,
+    }
+    lines: list[Line] = [(Span(f"{name}: ", STRONG), Span(visible(", ".join(ids)))) for name, ids in related.items() if ids]
+    write_lines([*map(_life_line, life), *lines])
+
+
+def _life_line(happened: LifeEvent) -> Line:
+    event = happened.event
+    said = [happened.by]
+    if event:
+        helped = None if event.helped is None else "it helped" if event.helped else "it did not help"
+        replaced = f"replaced by {event.replaced_by}" if event.replaced_by else None
+        said += filter(None, (event.verified_by, event.verification_id, helped, replaced, event.reason))
+    return (
+        Span(f"{happened.at:%Y-%m-%d %H:%M:%S}  ", QUIET),
+        Span(f"{happened.kind:<11}", STRONG),
+        Span(f"{happened.status:<11}"),
+        Span(visible(", ".join(said))),
+    )
+
+
+@command(
+    TRUST,
+    "hardwon stale --dry-run",
+    "hardwon stale --repo . --json",
+    answers="""`checked`, `stale`, `archived`, `restored`, `files_changed`, `dry_run`, `files` (each with `id`, `path`,
+    `change`, `now`).""",
+    more="""It looks at the files that records are about, in the git checkout that `--repo` lies in: those that changed, and
+    those that vanished ([governance.md](governance.md)).""",
+)
+def stale(
+    ctx: typer.Context,
+    repo: Annotated[str, typer.Option(metavar="FOLDER", help="A folder inside the git checkout to look at.")] = ".",
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Archive records whose files are no longer what they were, and bring back those whose files are again."""
+    with chosen(ctx).open(to_read=True) as memory, progress("looking at files") as told:
+        found = memory.check_stale(repo, dry_run, progress=told)
+    if as_json:
+        files = [{"id": record, **change._asdict()} for record, change in found.files]
+        write_json({**vars(found), "files": files})
+        return
+    would = "would be " if dry_run else ""
+    lines: list[Line] = [(Span(f"{counted(found.checked, 'record')} checked, {found.stale} stale", STRONG),)]
+    lines.append((Span(f"{found.archived} {would}archived, {found.restored} {would}brought back"),))
+    for record, change in found.files:
+        where = f", now {change.now}" if change.now else ""
+        lines.append((Span(f"{record}  ", QUIET), Span(visible(f"{change.path}: {change.change}{where}"))))
+    if len(found.files) < found.files_changed:
+        lines.append((Span(f"and {found.files_changed - len(found.files)} more", QUIET),))
+    write_lines(lines)

@@ -202,7 +202,7 @@ def pattern_lines(patterns: Sequence[Pattern], look: Look) -> list[Line]:
     return lines
 
 
-def model_lines(insights: ModelInsights, recent: Sequence[Fix], look: Look) -> list[Line]:
+def model_lines(insights: ModelInsights, look: Look) -> list[Line]:
     name = look.visible(insights.model_name)
     if not insights.total_tests:
         return [(Span(f"No fix of {name} is recorded here.", QUIET),)]
@@ -220,4 +220,4 @@ def model_lines(insights: ModelInsights, recent: Sequence[Fix], look: Look) -> l
     if insights.performance_notes:
         lines += [(), (Span("Compared with other models", STRONG),)]
         lines += [(Span(f"  {look.visible(note)}"),) for note in insights.performance_notes]
-    return [*lines, (), (Span("Newest", STRONG),), *fix_lines(recent, look)]
+    return lines

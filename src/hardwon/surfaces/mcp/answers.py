@@ -204,8 +204,8 @@ def _fix(fix: Fix) -> str:
 
 
 def insights(found: ModelInsights) -> str:
-    lines = model_lines(found, (), _LOOK)
-    return data(_plain(lines[:-2])) if found.total_tests else shown(lines).strip()
+    lines = model_lines(found, _LOOK)
+    return data(_plain(lines)) if found.total_tests else shown(lines).strip()
 
 
 def rules(found: Sequence[Rule]) -> str:
