@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from cases import examples
 from embedding_server import PATH, FakeEmbeddings, item, vector_of
 from hardwon import HardwonError, limits
 from hardwon.errors import EmbeddingError, InvalidInputError, MissingExtraError
@@ -102,7 +103,7 @@ def test_the_embedders_own_array_stays_as_it_is() -> None:
     assert own.tolist() == [[3, 4, 0]]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(hnp.arrays(np.float64, (2, 3), elements=st.floats(allow_nan=False, allow_infinity=False)))
 def test_finite_numbers_become_rows_of_length_one_or_zero(array: Any) -> None:
     vectors = as_vectors(calling(lambda _: array), ["a", "a"])

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from failures_corpus import ALIKE, FAILED, FINE
 from hardwon import limits
 from hardwon.text.failure_reports import REPORTS
@@ -229,7 +230,7 @@ _PIECES = st.sampled_from([*_WORDS.split(), " ", "   ", "\n", "\n    ", "\n\n", 
 _TEXTS = st.text() | st.lists(_PIECES, max_size=40).map("".join) | st.lists(_PIECES, max_size=40).map(" ".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(_TEXTS)
 def test_any_text_has_a_core_and_a_hash(text: str) -> None:
     core = error_core(text)
@@ -240,7 +241,7 @@ def test_any_text_has_a_core_and_a_hash(text: str) -> None:
     assert shows_error(text) in (True, False)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(st.characters(), max_size=200))
 def test_halves_of_characters_do_no_harm(text: str) -> None:
     assert len(failure_hash(text + "\ud800")) == 16
@@ -250,7 +251,7 @@ def test_halves_of_characters_do_no_harm(text: str) -> None:
 _SPACE = st.text(" \t\n\r", max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(_TEXTS.filter(lambda text: "\r" not in text), _SPACE, _SPACE)
 def test_white_space_around_and_line_ends_do_not_count(text: str, before: str, after: str) -> None:
     expected = failure_hash(text)
@@ -295,7 +296,7 @@ _VALUES = st.fixed_dictionaries({
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(one=_VALUES, other=_VALUES)
 def test_what_differs_between_two_runs_does_not_count(template: str, one: dict[str, str], other: dict[str, str]) -> None:
     assert error_core(template.format(**one)) == error_core(template.format(**other))

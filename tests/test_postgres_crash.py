@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 import postgres_server
-from conftest import TORTURE
+from cases import TORTURE
 from engines import a_location
 from hardwon import Memory
 from hardwon.errors import UnreachableError

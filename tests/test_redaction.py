@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from hardwon import Fix, Issue, Step, Trajectory
 from hardwon.trust.redact import SECRET_RULES, _kind, names_secret, redact, redact_json, without_secrets
 from secrets_corpus import ORDINARY, SECRETS, jwt, made_up, pem
@@ -76,7 +77,7 @@ _TEXTS = st.lists(st.sampled_from([*_PIECES, *_WORDS.split(), " ", "\n"]), max_s
 _BETWEEN = st.sampled_from(["", " ", "\n", ", ", "\t", " | "])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(_TEXTS, _BETWEEN)
 def test_redacting_twice_is_redacting_once(pieces: list[str], between: str) -> None:
     clean, labels = redact(between.join(pieces))
@@ -84,7 +85,7 @@ def test_redacting_twice_is_redacting_once(pieces: list[str], between: str) -> N
     assert list(labels) == sorted(set(labels))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text())
 def test_any_text_comes_back(text: str) -> None:
     clean, labels = redact(text)
