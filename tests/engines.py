@@ -36,7 +36,7 @@ _EMPTY = "; ".join(f"DELETE FROM hardwon.{table}" for table in (*PROJECT_TABLES,
 # Rows that are gone stay in the indexes until then, and whoever writes the same keys again goes past all of them.
 _TIDY = f"VACUUM (INDEX_CLEANUP ON) {', '.join(f'hardwon.{table}' for table in PROJECT_TABLES)}"
 _TIDIED_EVERY = 10
-_EMPTYING_S = 20
+_EMPTYING_S = 120
 _numbers = itertools.count()
 _emptied = itertools.count(1)
 _unused: list[str] = []

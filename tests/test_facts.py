@@ -133,7 +133,7 @@ def server() -> Iterator[FakeLlm]:
 
 @pytest.fixture
 def talking(place: Places, server: FakeLlm) -> Iterator[Memory]:
-    with Memory(place("talking"), llm=ChatModel(server.url, "fake", KEY, timeout_s=0.6)) as opened:
+    with Memory(place("talking"), llm=ChatModel(server.url, "fake", KEY, timeout_s=60)) as opened:
         yield opened
 
 

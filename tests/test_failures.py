@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases import examples
+from cases import each, examples
 from failures_corpus import ALIKE, FAILED, FINE
 from hardwon import limits
 from hardwon.text.failure_reports import REPORTS
@@ -38,7 +38,7 @@ def test_the_corpus_is_large_and_has_no_doubles() -> None:
     assert len(set(FINE)) == len(FINE) >= 100
 
 
-@pytest.mark.parametrize("name", ALIKE)
+@each("name", ALIKE)
 def test_one_failure_has_one_hash(name: str) -> None:
     assert len({error_core(report) for report in ALIKE[name]}) == 1
     assert len({failure_hash(report) for report in ALIKE[name]}) == 1
@@ -50,12 +50,12 @@ def test_two_failures_have_two_hashes() -> None:
     assert same == []
 
 
-@pytest.mark.parametrize("report", FAILED)
+@each("report", FAILED)
 def test_a_failure_is_seen(report: str) -> None:
     assert shows_error(report)
 
 
-@pytest.mark.parametrize("answer", FINE)
+@each("answer", FINE)
 def test_what_only_speaks_of_failures_is_not_seen(answer: str) -> None:
     assert not shows_error(answer)
 
@@ -112,7 +112,7 @@ def test_a_core_can_be_read(report: str, core: str) -> None:
     assert error_core(report) == core
 
 
-@pytest.mark.parametrize(("name", "report"), REPORTED)
+@each(("name", "report"), REPORTED)
 def test_a_core_is_one_short_line_of_lower_case(name: str, report: str) -> None:
     core = error_core(report)
     assert 0 < len(core) <= limits.FAILURE_CORE_CHARS_MAX
@@ -165,12 +165,12 @@ OTHER = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@each(("one", "other"), SAME)
 def test_values_do_not_tell_failures_apart(one: str, other: str) -> None:
     assert error_core(one) == error_core(other)
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER)
+@each(("one", "other"), OTHER)
 def test_codes_and_names_tell_failures_apart(one: str, other: str) -> None:
     assert error_core(one) != error_core(other)
 
@@ -325,7 +325,7 @@ def _repeated(unit: str, length: int) -> str:
     return (unit * (length // len(unit) + 1))[:length]
 
 
-@pytest.mark.parametrize("unit", HOSTILE.split())
+@each("unit", HOSTILE.split())
 def test_hostile_text_takes_little_time(unit: str) -> None:
     text = _repeated(unit, 200_000)
     for hostile in (text, f"Error: {text}", f"Traceback (most recent call last):\n{text}", f'{{"error": "{text}'):
