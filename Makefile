@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chromium lint audit release docs site images bench torture lock clean
+.PHONY: help demo test pytest chromium lint audit release docs site images bench torture lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -13,8 +13,12 @@ help:  ## List the commands
 demo: $(VENV)/.installed  ## Install into .venv and show the main job in the terminal
 	@$(BIN)/python examples/demo.py
 
-test: lint audit chromium  ## Install what the tests need, then ruff, mypy, the audits and pytest
-	$(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile
+# What only looks at the code runs beside the tests, which often wait; a failure of either is a failure.
+test: $(VENV)/.installed-dev chromium  ## Install what the tests need, then ruff, mypy, the audits and pytest
+	@$(MAKE) --no-print-directory --jobs 2 pytest lint audit
+
+pytest: $(VENV)/.installed-dev
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest -q --numprocesses 2 --dist worksteal
 
 # The dashboard is tested in a real browser: installed where that needs nobody's leave, asked for elsewhere.
 chromium:
@@ -66,7 +70,8 @@ torture: $(VENV)/.installed-dev  ## The long crash and contention runs, and a mi
 	$(BIN)/python torture/fuzz.py --runs 5000 --seed $(SEED)
 	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -s tests/test_crash.py tests/test_contention.py \
 	    tests/test_tree.py tests/test_training_memory_file.py tests/test_tidying.py tests/test_fix_adoption.py \
-	    tests/test_postgres_many.py tests/test_postgres_crash.py
+	    tests/test_postgres_many.py tests/test_postgres_crash.py tests/test_backup.py tests/test_openapi.py
+	HARDWON_TORTURE=1 $(BIN)/python -m pytest -q -m hypothesis
 
 lock: $(VENV)/.installed-dev  ## Resolve the lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

@@ -87,7 +87,7 @@ class Visitor:
     def expect_no_wider_page(self) -> None:
         """Charts fit themselves in after the window has changed: they are waited for."""
         try:
-            self.page.wait_for_function(f"() => !({_WIDER})().length", timeout=3_000)
+            self.page.wait_for_function(f"() => !({_WIDER})().length", timeout=30_000)
         except PlaywrightTimeout:
             raise AssertionError(f"wider than the window: {self.page.evaluate(_WIDER)}") from None
 
@@ -108,7 +108,7 @@ class Visitor:
 @contextmanager
 def visitor(started: Browser, url: str, **options: Any) -> Iterator[Visitor]:
     context = started.new_context(**{"viewport": DESKTOP, "reduced_motion": "reduce", **options})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)
     visiting = Visitor(context, context.new_page(), url)
     told = visiting.complaints.append
 

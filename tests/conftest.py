@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,16 +7,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from cases import examples
 from clocks import Clock
 from hardwon import Memory
 
 settings.register_profile(
-    "hardwon", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    "hardwon",
+    deadline=None,
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("hardwon")
-
-TORTURE = bool(os.environ.get("HARDWON_TORTURE"))
-"""`make torture` runs the same tests for longer."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

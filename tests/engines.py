@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import postgres_server
+from cases import examples
 from hardwon import Memory
 from hardwon.outside.locations import is_url
 from hardwon.store.postgres import projects as setup
@@ -35,7 +36,7 @@ _EMPTY = "; ".join(f"DELETE FROM hardwon.{table}" for table in (*PROJECT_TABLES,
 # Rows that are gone stay in the indexes until then, and whoever writes the same keys again goes past all of them.
 _TIDY = f"VACUUM (INDEX_CLEANUP ON) {', '.join(f'hardwon.{table}' for table in PROJECT_TABLES)}"
 _TIDIED_EVERY = 10
-_EMPTYING_S = 20
+_EMPTYING_S = 120
 _numbers = itertools.count()
 _emptied = itertools.count(1)
 _unused: list[str] = []
@@ -131,7 +132,7 @@ def everything_in(memory: Memory) -> bytes:
 
 
 def holds_in_every_engine(
-    examples: int, *drawn: st.SearchStrategy[Any]
+    number: int, *drawn: st.SearchStrategy[Any]
 ) -> Callable[[Callable[..., None]], Callable[[str], None]]:
     """A test of what is drawn, whose first argument is the engine: so many examples in files, fewer in a database."""
 
@@ -141,10 +142,10 @@ def holds_in_every_engine(
                 test(engine, *values)
 
             example.__name__ = example.__qualname__ = test.__name__  # by which Hypothesis remembers what failed
-            most = examples if engine == "sqlite" else examples // FEWER_IN_POSTGRES
+            most = examples(number if engine == "sqlite" else number // FEWER_IN_POSTGRES)
             settings(max_examples=most)(given(st.tuples(*drawn))(example))()
 
         tried.__name__, tried.__doc__, tried.__module__ = test.__name__, test.__doc__, test.__module__
-        return pytest.mark.engines(*ENGINES)(tried)
+        return pytest.mark.hypothesis(pytest.mark.engines(*ENGINES)(tried))
 
     return of

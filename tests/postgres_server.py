@@ -22,7 +22,7 @@ import psycopg
 
 from processes import free_port
 
-_START_S = 60.0
+_START_S = 120.0
 _SETTINGS = {
     "max_connections": "200",
     "shared_buffers": "64MB",

@@ -26,7 +26,7 @@ from hardwon.surfaces.rest.guard import Settings
 from hardwon.trust.access import Caller, Scope
 
 PROJECT = "default"
-_PATIENCE_S = 20.0
+_PATIENCE_S = 120.0
 
 
 @dataclass
@@ -78,7 +78,7 @@ def served(
         server = rest_server.server_of(app, certificate, ready.set)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
-        assert ready.wait(30)
+        assert ready.wait(_PATIENCE_S)
         running = Served(chosen.url, app, memory, verify)
         try:
             yield running
@@ -86,7 +86,7 @@ def served(
             for client in running._clients:
                 client.close()
             server.should_exit = True
-            thread.join(60)
+            thread.join(_PATIENCE_S)
             listening.close()
             assert not thread.is_alive()
 
@@ -121,7 +121,7 @@ class Process:
         if number and not self.ended:
             self._running.send_signal(number)
         try:
-            _, said = self._running.communicate(timeout=60)
+            _, said = self._running.communicate(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._running.kill()
             self._running.communicate()

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from checkouts import new_repository
 from command_line import answered, at_once
 from hardwon import Memory, limits
@@ -394,7 +395,7 @@ INSIDE = st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     name=st.sampled_from([*EVENTS, "Stop"]),
     tool=st.sampled_from(["Bash", "Write"]),
@@ -748,7 +749,7 @@ FILES = st.dictionaries(st.text(max_size=6).filter(lambda key: key != "hooks"), 
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(FILES, st.sampled_from([None, 1, 2, 4, "\t"]), st.booleans())
 def test_whatever_the_settings_hold_comes_back(tmp_path: Path, held: dict[str, Any], indent: Any, ascii_only: bool) -> None:
     file = tmp_path / "claude" / "settings.json"

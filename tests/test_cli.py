@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import hardwon
 import legacy_fixes
 import postgres_server
+from cases import examples
 from command_line import (
     BUILT,
     COMMANDS,
@@ -557,7 +558,7 @@ NEVER_AT_ONCE = ("run", "serve")  # one would run the words, the other would ser
 
 
 @given(st.sampled_from([name for name in COMMANDS if name not in NEVER_AT_ONCE]), st.lists(WORDS, max_size=5))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_no_argument_makes_a_traceback(command: str, words: list[str]) -> None:
     done = at_once(*command.split(), *words)
     assert done.exit_code in (0, 1, 2), (done.exception, done.output)
@@ -568,7 +569,7 @@ STDIN = st.text(max_size=50) | st.sampled_from(['{"a": NaN}', "[" * 5000, "{}\n[
 
 
 @given(_calls(), STDIN)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_option_and_no_input_makes_a_traceback(call: list[str], stdin: str) -> None:
     done = at_once(*call, stdin=stdin)
     assert done.exit_code in (0, 1, 2), (done.exception, done.output)

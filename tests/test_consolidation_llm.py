@@ -27,7 +27,7 @@ def server() -> Iterator[FakeLlm]:
 
 @pytest.fixture
 def memory(tmp_path: Path, server: FakeLlm) -> Iterator[Memory]:
-    llm = ChatModel(server.url, "fake", KEY, timeout_s=0.6)
+    llm = ChatModel(server.url, "fake", KEY, timeout_s=60)
     with Memory(tmp_path / "brain", llm=llm, consolidate_every=0) as opened:
         for number in range(25):
             opened.record_episode(

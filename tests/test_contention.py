@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from conftest import TORTURE
+from cases import TORTURE
 from hardwon import Memory
 from hardwon.errors import BusyError, StorageError
 from hardwon.store.sqlite.file import check_whole_file

@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from conftest import TORTURE
+from cases import TORTURE
 from hardwon import Experience, Memory
 from processes import Child, Tell
 

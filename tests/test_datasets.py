@@ -18,6 +18,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from dataset_faults import KINDS, Planted, plant
 from hardwon import Memory, limits
 from hardwon.errors import HardwonError, InvalidInputError, PlaceError
@@ -87,7 +88,7 @@ def test_named_sizes() -> None:
     assert len(generate()) == 1_000
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(1, 3_000) | st.integers(1, limits.DATASET_GENERATED_MAX))
 @example(1)
 @example(10)
@@ -201,7 +202,7 @@ def test_no_two_are_alike_and_all_are_valid(vast: list[dict[str, Any]]) -> None:
     assert len(report.distributions) == 16
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(1, 400), st.integers(0, 2**63 - 1))
 @example(1, 0)
 @example(10, 0)
@@ -347,7 +348,7 @@ def test_every_one_of_a_thousand_planted_faults_is_found_and_nothing_else(vast: 
     json.dumps(report.to_dict())
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 2**32), st.integers(60, 400), st.integers(1, 30))
 def test_planted_faults_are_found_in_any_data_set(seed: int, size: int, faults: int) -> None:
     spoilt, planted, _ = plant(generate(size, seed % 1_000), faults, seed)
@@ -513,7 +514,7 @@ awkward = st.one_of(
 STOCK = generate(60, 3)
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(st.sampled_from(STOCK), st.dictionaries(keys, awkward, max_size=3), st.sets(keys, max_size=1))
 def test_what_validate_accepts_is_what_remember_takes(
     memory: Memory, base: dict[str, Any], changes: dict[str, Any], dropped: set[str]
@@ -719,7 +720,7 @@ def test_bounds_on_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         validate(tmp_path / "set.py")
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.text(max_size=80) | st.text(st.sampled_from("[]{}()\"':,=+-#x1 \nmemories"), max_size=80),
     st.sampled_from(["py", "json", "jsonl", "txt"]),

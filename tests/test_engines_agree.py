@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pydantic_core import to_json
 
 import postgres_server
+from cases import examples
 from engines import memories
 from hardwon import Experience, Memory, Metadata
 from hardwon.learn.tallies import DAY_US, KIND_OF_SCOPE
@@ -42,7 +43,7 @@ def ask_postgres() -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(globs, st.lists(paths, min_size=1, max_size=20))
 @example("[]-a]", ["]", "^", "-", "a", "_"])
 @example("[b-a]", ["a", "b", "-"])
@@ -90,13 +91,13 @@ def short(value: Any) -> Any:
 given_values = json_values.filter(lambda value: value is not None).map(short)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(given_values | st.floats(-1e9, 1e9).map(short), min_size=1))
 def test_a_value_is_worded_alike(values: list[Any]) -> None:
     assert [as_text(value) for value in values] == in_sqlite(values)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(given_values, min_size=1, max_size=15))
 @example([True, False, 0, -0.0, 1.0, 1e15, 1e20, 1.5e300, 1e-5, 0.1, 2**62, "", "1", [1e16, "é"], {"a": [None, True]}])
 def test_a_key_has_the_same_values(values: list[Any]) -> None:
@@ -156,7 +157,7 @@ def filters_for(draw: st.DrawFn, log: list[AnyRecord]) -> Filters:
     return Filters.model_validate({name: value for name, value in own.items() if name in wanted and value is not None})
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(kept, changes, st.data())
 def test_whatever_is_asked(log: list[AnyRecord], changed: list[tuple[int, str]], data: st.DataObject) -> None:
     with one_of_each() as (one, other):

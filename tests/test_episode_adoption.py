@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from clocks import START, Clock
 from hardwon import Episode, Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError, PlaceError
@@ -141,7 +142,7 @@ def add_to(memory: Memory, episode: Dict) -> Episode:
 # --- both ways --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(episodes, min_size=1, max_size=40), st.booleans(), st.lists(episodes, max_size=12))
 def test_a_file_comes_back_as_it_was_and_goes_on_as_it_would_have(before: list[Dict], rules: bool, after: list[Dict]) -> None:
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "m.db", consolidate_every=0) as memory:
@@ -158,7 +159,7 @@ def test_a_file_comes_back_as_it_was_and_goes_on_as_it_would_have(before: list[D
         assert memory.doctor().ok
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(episodes, max_size=40))
 def test_episodes_of_a_memory_make_the_dict_that_training_memory_would_have_made(log: list[Dict]) -> None:
     with tempfile.TemporaryDirectory() as folder, Memory(Path(folder) / "m.db", consolidate_every=0) as memory:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from clocks import Clock
 from engines import ENGINES, Places, wrong_with
 from hardwon import Fact, Memory, limits
@@ -104,7 +105,7 @@ def test_json_keeps_what_a_fact_was_and_lacks(record: Fact) -> None:
     assert not {"original", "findings"} & record.to_agentdb().keys(), "the metadata schema knows neither"
 
 
-@settings(max_examples=25)  # each makes a memory
+@settings(max_examples=examples(25))  # each makes a memory
 @given(content=prose)
 def test_whatever_is_recorded_can_be_read(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     with Memory(tmp_path_factory.mktemp("facts") / "m") as memory:
@@ -132,7 +133,7 @@ def server() -> Iterator[FakeLlm]:
 
 @pytest.fixture
 def talking(place: Places, server: FakeLlm) -> Iterator[Memory]:
-    with Memory(place("talking"), llm=ChatModel(server.url, "fake", KEY, timeout_s=0.6)) as opened:
+    with Memory(place("talking"), llm=ChatModel(server.url, "fake", KEY, timeout_s=60)) as opened:
         yield opened
 
 

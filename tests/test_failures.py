@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each, examples
 from failures_corpus import ALIKE, FAILED, FINE
 from hardwon import limits
 from hardwon.text.failure_reports import REPORTS
@@ -37,7 +38,7 @@ def test_the_corpus_is_large_and_has_no_doubles() -> None:
     assert len(set(FINE)) == len(FINE) >= 100
 
 
-@pytest.mark.parametrize("name", ALIKE)
+@each("name", ALIKE)
 def test_one_failure_has_one_hash(name: str) -> None:
     assert len({error_core(report) for report in ALIKE[name]}) == 1
     assert len({failure_hash(report) for report in ALIKE[name]}) == 1
@@ -49,12 +50,12 @@ def test_two_failures_have_two_hashes() -> None:
     assert same == []
 
 
-@pytest.mark.parametrize("report", FAILED)
+@each("report", FAILED)
 def test_a_failure_is_seen(report: str) -> None:
     assert shows_error(report)
 
 
-@pytest.mark.parametrize("answer", FINE)
+@each("answer", FINE)
 def test_what_only_speaks_of_failures_is_not_seen(answer: str) -> None:
     assert not shows_error(answer)
 
@@ -111,7 +112,7 @@ def test_a_core_can_be_read(report: str, core: str) -> None:
     assert error_core(report) == core
 
 
-@pytest.mark.parametrize(("name", "report"), REPORTED)
+@each(("name", "report"), REPORTED)
 def test_a_core_is_one_short_line_of_lower_case(name: str, report: str) -> None:
     core = error_core(report)
     assert 0 < len(core) <= limits.FAILURE_CORE_CHARS_MAX
@@ -164,12 +165,12 @@ OTHER = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@each(("one", "other"), SAME)
 def test_values_do_not_tell_failures_apart(one: str, other: str) -> None:
     assert error_core(one) == error_core(other)
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER)
+@each(("one", "other"), OTHER)
 def test_codes_and_names_tell_failures_apart(one: str, other: str) -> None:
     assert error_core(one) != error_core(other)
 
@@ -229,7 +230,7 @@ _PIECES = st.sampled_from([*_WORDS.split(), " ", "   ", "\n", "\n    ", "\n\n", 
 _TEXTS = st.text() | st.lists(_PIECES, max_size=40).map("".join) | st.lists(_PIECES, max_size=40).map(" ".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(_TEXTS)
 def test_any_text_has_a_core_and_a_hash(text: str) -> None:
     core = error_core(text)
@@ -240,7 +241,7 @@ def test_any_text_has_a_core_and_a_hash(text: str) -> None:
     assert shows_error(text) in (True, False)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(st.characters(), max_size=200))
 def test_halves_of_characters_do_no_harm(text: str) -> None:
     assert len(failure_hash(text + "\ud800")) == 16
@@ -250,7 +251,7 @@ def test_halves_of_characters_do_no_harm(text: str) -> None:
 _SPACE = st.text(" \t\n\r", max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(_TEXTS.filter(lambda text: "\r" not in text), _SPACE, _SPACE)
 def test_white_space_around_and_line_ends_do_not_count(text: str, before: str, after: str) -> None:
     expected = failure_hash(text)
@@ -295,7 +296,7 @@ _VALUES = st.fixed_dictionaries({
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(one=_VALUES, other=_VALUES)
 def test_what_differs_between_two_runs_does_not_count(template: str, one: dict[str, str], other: dict[str, str]) -> None:
     assert error_core(template.format(**one)) == error_core(template.format(**other))
@@ -324,7 +325,7 @@ def _repeated(unit: str, length: int) -> str:
     return (unit * (length // len(unit) + 1))[:length]
 
 
-@pytest.mark.parametrize("unit", HOSTILE.split())
+@each("unit", HOSTILE.split())
 def test_hostile_text_takes_little_time(unit: str) -> None:
     text = _repeated(unit, 200_000)
     for hostile in (text, f"Error: {text}", f"Traceback (most recent call last):\n{text}", f'{{"error": "{text}'):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from hardwon import limits
 from hardwon.brief.fence import NOT_INSTRUCTIONS, fenced
 from hardwon.errors import InvalidInputError
@@ -159,7 +160,7 @@ def test_a_hundred_thousand_mixtures_stay_inside() -> None:
         assert broken_rules(fenced(lines, MARK)) == [], lines
 
 
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=examples(1_500), deadline=None)
 @given(st.lists(st.text(), max_size=4))
 def test_any_lines_stay_inside(lines: list[str]) -> None:
     assert broken_rules(fenced(lines, MARK)) == []
@@ -187,7 +188,7 @@ def test_every_character_of_unicode_stays_inside() -> None:
 # ---- one line
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=examples(2_000), deadline=None)
 @given(st.one_of(st.text(), st.lists(st.sampled_from(ATTACKS), max_size=3).map("".join)), st.integers(-1, 200))
 def test_clean_line_is_clean_and_short_and_stays_so(text: str, limit: int) -> None:
     line = clean_line(text, limit)

@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import legacy_fixes as legacy
+from cases import TORTURE, examples
 from clocks import Clock
-from conftest import TORTURE
 from hardwon import Fix, Memory, limits
 from hardwon.errors import BusyError, DamagedError, ForeignFileError, HardwonError, InvalidInputError, PlaceError, StorageError
 from hardwon.fixes import adopt as fix_adoption
@@ -396,7 +396,7 @@ rows_of_anything = st.lists(
 )
 
 
-@settings(max_examples=400 if TORTURE else 40)
+@settings(max_examples=examples(160))
 @given(rows_of_anything)
 def test_rows_of_anything_become_fixes_or_are_named(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from clocks import START, Clock
 from hardwon import Fix, Memory, limits
 from hardwon.errors import InvalidInputError
@@ -79,7 +80,7 @@ def check(memory: Memory, counting: list[Fix], days: int, since: datetime) -> No
     assert memory.fixes_since(since) == expected
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     st.lists(fixes, max_size=14, unique_by=lambda fix: fix.id),
     st.integers(1, 6),

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from hardwon import Fix, Issue, Memory
 from hardwon.errors import PlaceError
 from hardwon.learn.fix_rows import FixRow
@@ -301,7 +302,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(steps)
 def test_whatever_happens_the_tables_say_what_the_records_say(done: list[tuple[str, int, Fix]]) -> None:
     with (

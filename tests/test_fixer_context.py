@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from clocks import Clock
 from hardwon import Fix, Memory
 from hardwon.text.tokens import count_tokens
@@ -247,7 +248,7 @@ def test_commands_are_shown_as_they_are_but_for_our_own_mark(memory: Memory) -> 
     assert "(worked 9 of 9 times, p = 0.99, 5 sources) [worked 1 of 1 times" in text
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(any_fixes | repeating_fixes, min_size=1, max_size=8, unique_by=lambda fix: fix.id),
     st.integers(1, 300),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.text.globs import Glob
@@ -88,7 +89,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(patterns.filter(is_usable))
 @example("**")
 @example("d/**")
@@ -110,7 +111,7 @@ def test_they_find_what_the_standard_library_finds(tree: Path, pattern: str) -> 
 names = st.sampled_from(NAMES) | st.text("ab.*[]", min_size=1, max_size=3).filter(lambda name: name not in (".", ".."))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.lists(names, min_size=1, max_size=4), max_size=8), patterns.filter(is_usable))
 def test_so_they_do_on_any_tree(tmp_path_factory: pytest.TempPathFactory, paths: list[list[str]], pattern: str) -> None:
     root = tmp_path_factory.mktemp("any")
@@ -124,7 +125,7 @@ def test_so_they_do_on_any_tree(tmp_path_factory: pytest.TempPathFactory, paths:
     assert ours(pattern, files_of(root)) == really(pattern, root)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(patterns.filter(is_usable))
 def test_folders_first_and_then_names_come_to_the_same(tree: Path, pattern: str) -> None:
     compiled = Glob(pattern)

@@ -265,7 +265,7 @@ def test_a_fork_from_within_does_not_wait(memory: Memory) -> None:
         if pid == 0:
             os._exit(0)
         os.waitpid(pid, 0)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
 
 
 class UnspeakableError(Exception):

@@ -35,6 +35,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
+from cases import examples
 from clocks import Clock
 from engines import everything_in, wrong_with
 from hardwon import Experience, Memory, limits
@@ -269,7 +270,7 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(store: HardwonStore, key: 
         max_size=4,
     ),
 )
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_what_is_put_comes_back(memory: Memory, key: str, label: str, value: dict[str, Any]) -> None:
     store = HardwonStore(memory)
     store.put((label, "x"), key, value)

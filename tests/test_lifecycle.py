@@ -15,6 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
+from cases import examples
 from engines import ENGINES, Places, memories, wrong_with
 from hardwon import Fact, Memory, Metadata, Source
 from hardwon.errors import InvalidInputError
@@ -191,9 +192,9 @@ class LifecycleInPostgres(Lifecycle):
 
 
 TestLifecycleInPostgres = LifecycleInPostgres.TestCase
-TestLifecycleInPostgres.settings = settings(max_examples=10, stateful_step_count=30, deadline=None)
+TestLifecycleInPostgres.settings = settings(max_examples=examples(10), stateful_step_count=30, deadline=None)
 TestLifecycle = Lifecycle.TestCase
-TestLifecycle.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestLifecycle.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
 
 
 # --- one by one -----------------------------------------------------------------------------------------------------------

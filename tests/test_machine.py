@@ -53,7 +53,7 @@ def test_an_ollama_of_no_use_is_left_out(script: str, tmp_path: Path, monkeypatc
     with_ollama(tmp_path, script, monkeypatch)
     began = time.monotonic()
     assert "ollama_version" not in machine.system_info()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50
 
 
 def test_a_gpu_is_known_by_its_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ class Served:
         known = {"Authorization": f"Bearer {token}"} if token is not None else {}
         content = body if isinstance(body, bytes) else json.dumps(body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx.request(method, self.url, content=content, headers={**HEADERS, **known, **named}, timeout=30)
+        return httpx.request(method, self.url, content=content, headers={**HEADERS, **known, **named}, timeout=120)
 
 
 class _Server(uvicorn.Server):
@@ -90,7 +90,7 @@ def served(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Served]:
             yield Served(f"http://127.0.0.1:{port}/mcp", memory, clock, record_id)
         finally:
             server.should_exit = True
-            thread.join(timeout=30)
+            thread.join(timeout=120)
             gate.close()
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from command_line import answered, at_once, refused
 from hardwon.errors import FullError, PlaceError
 from hardwon.surfaces.cli.mcp import ClientName
@@ -174,7 +175,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatc
     assert [each.name for each in tmp_path.iterdir()] == [".mcp.json"]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.recursive(st.none() | st.booleans() | st.integers() | ANY_TEXT, lambda inner: st.dictionaries(st.text(), inner)))
 def test_whatever_else_is_in_the_file_stays(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
     path = tmp_path_factory.mktemp("any") / "settings.json"

@@ -428,7 +428,7 @@ class Raw:
         return self.ask("tools/call", given)["structuredContent"]["id"]
 
     def end(self) -> tuple[int, bytes, bytes]:
-        out, errors = self.process.communicate(timeout=30)
+        out, errors = self.process.communicate(timeout=120)
         return self.process.returncode, out, errors
 
 
@@ -437,7 +437,7 @@ def test_it_ends_on_a_signal(brain: Path, number: signal.Signals, code: int) -> 
     server = Raw(brain)
     server.remember("one", "1")
     server.process.send_signal(number)
-    assert server.process.wait(timeout=30) == code
+    assert server.process.wait(timeout=120) == code
     assert server.end() == (code, b"", b"")
 
 

@@ -13,12 +13,12 @@ from jsonschema import Draft202012Validator
 from schemathesis import Case
 from schemathesis.checks import CHECKS
 
-from conftest import TORTURE
+from cases import TORTURE
 from hardwon.surfaces.rest.openapi import document
 from serving import Served, served
 from test_rest import seed
 
-EXAMPLES = int(os.environ.get("HARDWON_SCHEMATHESIS", "400" if TORTURE else "12"))
+EXAMPLES = int(os.environ.get("HARDWON_SCHEMATHESIS", "400" if TORTURE else "6"))
 COVERAGE = TORTURE or "HARDWON_SCHEMATHESIS" in os.environ
 """Whether the values at every bound are tried, alone and together: bodies of megabytes, some minutes."""
 LEFT_OUT = {

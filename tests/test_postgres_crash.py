@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 import postgres_server
-from conftest import TORTURE
+from cases import TORTURE
 from engines import a_location
 from hardwon import Memory
 from hardwon.errors import UnreachableError
@@ -52,7 +52,7 @@ def url(server: Server) -> str:
 
 def connected(url: str) -> psycopg.Connection[Any]:
     """When the server is through with starting over."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while True:
         try:
             return psycopg.connect(url, autocommit=True)
@@ -111,7 +111,7 @@ def test_nothing_acknowledged_is_lost_or_twice_when_the_server_is_killed(server:
     ]
     told = 0
     for turn in range(KILLS):
-        before, deadline = told, time.monotonic() + 60
+        before, deadline = told, time.monotonic() + 120
         while told < before + 5 * WRITERS and time.monotonic() < deadline:  # they all came back
             for child in children:
                 child.listen()
@@ -151,7 +151,7 @@ def test_a_server_that_stays_away_is_told_and_its_return_noticed(
                     UnreachableError, match=r"cannot be reached .* nothing was changed. Check that the server runs"
                 ):
                     use()
-                assert time.monotonic() - began < 5
+                assert time.monotonic() - began < 60
         finally:
             server.start()
         second = memory.record_fact("after", "observation")
@@ -180,7 +180,7 @@ def kill_whoever_waits(server: Server, url: str, table: str, began: threading.Ev
     with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url) as holding:
         holding.execute(f"LOCK TABLE hardwon.{table} IN ACCESS EXCLUSIVE MODE".encode())
         began.set()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             sql = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'hardwon'"
             found = holding.execute(sql.encode()).fetchall()

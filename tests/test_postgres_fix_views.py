@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 
 import legacy_fixes as legacy
+from cases import examples
 from clocks import Clock
 from engines import a_database
 from hardwon import Fix, Memory
@@ -65,7 +66,7 @@ def assert_same(one: dict[str, list[tuple[Any, ...]]], other: dict[str, list[tup
                 assert this == (pytest.approx(that, abs=1e-9) if isinstance(that, float) else that), (table, name)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(steps)
 def test_whatever_happens_both_say_the_same(done: list[tuple[str, int, Fix]]) -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:

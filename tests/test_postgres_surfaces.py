@@ -69,7 +69,7 @@ def test_rest_and_mcp_over_http_on_a_database(url: str) -> None:
 
 async def _recalled(url: str, secret: str, query: str) -> list[str]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=20) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}, timeout=100) as http,
         McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
     ):
         answer = await client.call_tool("recall", {"query": query})

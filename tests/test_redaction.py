@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each, examples
 from hardwon import Fix, Issue, Step, Trajectory
 from hardwon.trust.redact import SECRET_RULES, _kind, names_secret, redact, redact_json, without_secrets
 from secrets_corpus import ORDINARY, SECRETS, jwt, made_up, pem
@@ -38,7 +39,7 @@ def test_corpus_is_large_and_has_no_doubles() -> None:
     assert len(set(ORDINARY)) == len(ORDINARY) >= 120
 
 
-@pytest.mark.parametrize(("label", "text", "secret"), SECRETS)
+@each(("label", "text", "secret"), SECRETS)
 def test_secret_is_replaced_whole_and_nothing_else(label: str, text: str, secret: str) -> None:
     clean, labels = redact(text)
     assert left_behind(secret, clean) == []
@@ -46,14 +47,14 @@ def test_secret_is_replaced_whole_and_nothing_else(label: str, text: str, secret
     assert clean == text.replace(secret, placeholder(label))
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@each("text", ORDINARY)
 def test_ordinary_text_is_the_same_object(text: str) -> None:
     clean, labels = redact(text)
     assert clean is text
     assert labels == ()
 
 
-@pytest.mark.parametrize(("label", "text", "secret"), SECRETS)
+@each(("label", "text", "secret"), SECRETS)
 def test_second_time_finds_nothing(label: str, text: str, secret: str) -> None:
     clean, _ = redact(text)
     again, labels = redact(clean)
@@ -76,7 +77,7 @@ _TEXTS = st.lists(st.sampled_from([*_PIECES, *_WORDS.split(), " ", "\n"]), max_s
 _BETWEEN = st.sampled_from(["", " ", "\n", ", ", "\t", " | "])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(_TEXTS, _BETWEEN)
 def test_redacting_twice_is_redacting_once(pieces: list[str], between: str) -> None:
     clean, labels = redact(between.join(pieces))
@@ -84,7 +85,7 @@ def test_redacting_twice_is_redacting_once(pieces: list[str], between: str) -> N
     assert list(labels) == sorted(set(labels))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text())
 def test_any_text_comes_back(text: str) -> None:
     clean, labels = redact(text)
@@ -203,7 +204,7 @@ ORDINARY_NAMES = """
     PWD author passing pass compass token_usage tokenization password_hint passwordless description"""
 
 
-@pytest.mark.parametrize("name", SECRET_NAMES.split())
+@each("name", SECRET_NAMES.split())
 def test_json_value_under_a_name_of_a_secret(name: str) -> None:
     assert names_secret(name)
     clean, labels = redact_json({name: "Value here", "other": "some value"})
@@ -214,7 +215,7 @@ def test_json_value_under_a_name_of_a_secret(name: str) -> None:
     assert redact_json(clean) == (clean, frozenset())
 
 
-@pytest.mark.parametrize("name", ORDINARY_NAMES.split())
+@each("name", ORDINARY_NAMES.split())
 def test_json_value_under_an_ordinary_name(name: str) -> None:
     value = {name: "Value here"}
     assert not names_secret(name)
@@ -309,29 +310,29 @@ def _repeated(unit: str, length: int) -> str:
 
 def _seconds(text: str) -> float:
     """Of the processor, not of the clock: others use the machine too."""
-    best = float("inf")
-    for _ in range(3):
-        started = time.process_time()
-        redact(text)
-        best = min(best, time.process_time() - started)
-    return best
+    started = time.process_time()
+    redact(text)
+    return time.process_time() - started
 
 
-@pytest.mark.parametrize("unit", HOSTILE.split())
+@each("unit", HOSTILE.split())
 def test_hostile_text_takes_linear_time(unit: str) -> None:
-    small, large = _seconds(_repeated(unit, 30_000)), _seconds(_repeated(unit, 120_000))
-    assert large < 0.02 or large < 9 * small, "linear would be 4, quadratic 16"
-    assert large < 3
+    """Linear would be 4 times as long, quadratic 16 times. It may go wrong by chance, not three times."""
+    for _ in range(3):
+        small, large = _seconds(_repeated(unit, 30_000)), _seconds(_repeated(unit, 120_000))
+        if large < 3 and (large < 0.02 or large < 9 * small):
+            return
+    raise AssertionError(f"{small:.3f} s became {large:.3f} s")
 
 
 @pytest.mark.parametrize("unit", ["a", "-----BEGIN", "password=", "eyJ", "://"])
 def test_a_megabyte_of_it_takes_less_than_a_second(unit: str) -> None:
-    assert _seconds(_repeated(unit, 1_000_000)) < 1
+    assert min(_seconds(_repeated(unit, 1_000_000)) for _ in range(3)) < 1
 
 
 def test_long_tail_of_a_refused_value_is_not_read_again_and_again() -> None:
-    small = _seconds("password=" * 10_000 + "${A}")
-    large = _seconds("password=" * 40_000 + "${A}")
+    small = min(_seconds("password=" * 10_000 + "${A}") for _ in range(3))
+    large = min(_seconds("password=" * 40_000 + "${A}") for _ in range(3))
     assert large < 0.02 or large < 9 * small
 
 
@@ -352,7 +353,7 @@ def test_jwt_needs_three_parts() -> None:
     assert redact(two)[0] is two
 
 
-@pytest.mark.parametrize(("label", "text"), [(label, text) for label, text, _ in SECRETS])
+@each(("label", "text"), [(label, text) for label, text, _ in SECRETS])
 def test_a_record_is_cleaned_wherever_the_secret_stands(label: str, text: str) -> None:
     """All texts of a record are searched in one go, and that must find what is found field by field."""
     clean = redact(text)[0]
@@ -369,7 +370,7 @@ def test_a_record_is_cleaned_wherever_the_secret_stands(label: str, text: str) -
     assert without_secrets(walked) == walked, "cleaning twice is cleaning once"
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@each("text", ORDINARY)
 def test_a_record_without_secrets_is_the_same_object(text: str) -> None:
     record = Trajectory(task=text, steps=[], final_reward=1.0)
     assert without_secrets(record) is record

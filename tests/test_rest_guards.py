@@ -234,7 +234,7 @@ def test_wide_bodies_are_refused(running: Served) -> None:
 
 
 def connected(running: Served) -> socket.socket:
-    made = socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2])), timeout=20)
+    made = socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2])), timeout=100)
     made.settimeout(20)
     return made
 
@@ -272,10 +272,10 @@ def test_a_body_that_drips_is_given_up(running: Served, monkeypatch: pytest.Monk
         connection.sendall(head(running, running.token()))
         began = time.monotonic()
         with pytest.raises(OSError):  # noqa: PT011  # whatever says that nobody listens any more
-            while time.monotonic() - began < 20:
+            while time.monotonic() - began < 100:
                 connection.sendall(b" ")
                 time.sleep(0.05)
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 60
 
 
 def test_headers_that_never_end_are_given_up(running: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from cases import examples
 from hardwon import Experience, limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import ROUTES
@@ -97,7 +98,7 @@ def test_others_keep_what_can_be_read_and_a_hash(text: str, name: str) -> None:
     assert safe_segment(text) == safe_segment(text)
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000), deadline=None)
 @given(st.lists(hostile, min_size=2, max_size=12, unique=True))
 def test_no_two_values_share_a_name_on_any_file_system(texts: list[str]) -> None:
     for safe in (safe_segment, safe_key):
@@ -224,7 +225,7 @@ standard_packets |= st.sampled_from(ROWS).flatmap(
 )
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000), deadline=None)
 @given(standard_packets)
 def test_what_is_routed_is_what_a_memory_takes(packet: dict[str, Any]) -> None:
     toolless = packet.get("outcome") in ("learning", "interaction")  # where the tool makes no difference to the route
@@ -660,7 +661,7 @@ def agrees(packet: Mapping[str, Any], key: str, value: object) -> bool:
     return packet.get(key) is not None and spelled(packet[key]) is not None and spelled(packet[key]) == spelled(value)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(routed(schemas()), st.sampled_from(["agent_brain", "b[r]*n?/x", "a[!b]"]), st.data())
 def test_globs_match_whatever_was_routed_of_what_agrees(
     given: tuple[Any, list[dict[str, Any]]], root: str, data: st.DataObject
@@ -675,7 +676,7 @@ def test_globs_match_whatever_was_routed_of_what_agrees(
         assert Glob(routes.receive(**intent, unknown="x")).matches(path)
 
 
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000), deadline=None)
 @given(standard_packets, st.sets(st.sampled_from(keys)))
 def test_so_they_do_in_the_standard_schema(packet: dict[str, Any], part: set[str]) -> None:
     routes = router()
@@ -684,7 +685,7 @@ def test_so_they_do_in_the_standard_schema(packet: dict[str, Any], part: set[str
         assert Glob(routes.receive(**intent)).matches(routes.transmit(packet))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(routed(st.none()) | routed(schemas()), st.lists(standard_packets, max_size=20), st.data())
 def test_so_they_do_on_a_real_disk(
     tmp_path_factory: pytest.TempPathFactory,
@@ -795,7 +796,7 @@ def test_a_folder_that_a_range_and_a_text_share_decides_nothing() -> None:
     assert routes.decide("n=gt_5/a=x", {"b": "y", "a": "y"}) == FolderVerdict(True, frozenset())
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(routed(schemas()), st.data())
 def test_folders_never_decide_wrongly(given: tuple[Any, list[dict[str, Any]]], data: st.DataObject) -> None:
     routes = router(given[0])
@@ -885,7 +886,7 @@ def test_trees_made_by_hand_give_a_schema_that_is_taken() -> None:
     assert Coherence.derive([deep_path])["k0"]["v"]["k1"]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(routed(schemas(exact_branches, st.none())))
 @example(({"größe": {"Foo": {"K": {"..": None}}}}, [{"größe": "Foo", "K": ".."}]))
 def test_a_derived_schema_files_the_same_packets_in_the_same_folders(given: tuple[Any, list[dict[str, Any]]]) -> None:
@@ -896,7 +897,7 @@ def test_a_derived_schema_files_the_same_packets_in_the_same_folders(given: tupl
         assert derived.route(packet) == routes.route(packet)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(standard_packets, max_size=12))
 def test_so_does_one_derived_from_the_standard_tree(many: list[dict[str, Any]]) -> None:
     routes = router()

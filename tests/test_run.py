@@ -396,10 +396,10 @@ def test_output_is_recorded_as_it_was_read_in_the_end() -> None:
     assert attempts.plain(b"\x1b[31mred\x1b[0m \x1b]0;title\x07x\r\n") == "red x\n"
     assert attempts.plain(b"10%\r50%\r100%\ndone\r\n") == "100%\ndone\n"
     assert attempts.plain(b"\x1b]0;a title without its end\nnext\r\r\n") == "\nnext\n"
-    began = time.monotonic()
+    began = time.process_time()
     assert len(attempts.plain(b"x" * 200_000)) == 200_000
     assert len(attempts.plain(b"\x1b]" * 100_000)) == 0
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     assert attempts.plain("grüße\n".encode()) == "grüße\n"
     assert attempts.plain(b"abc\xff def, a long line with one odd byte") == "abc\ufffd def, a long line with one odd byte"
     assert attempts.plain(b"\x7fELF\x00\x01\x00\x00") == "(8 bytes that are no text)"
@@ -501,13 +501,13 @@ def test_without_any_standard_stream_it_is_recorded_all_the_same() -> None:
 
 
 def test_who_keeps_the_output_open_is_not_waited_for() -> None:
-    done = run("sh", "-c", "sleep 120 & echo $!; exit 5", timeout=30)
+    done = run("sh", "-c", "sleep 120 & echo $!; exit 5", timeout=PATIENCE_S)
     assert done.returncode == 5
     os.kill(int(done.stdout), signal.SIGKILL)
 
 
 def test_who_floods_the_output_afterwards_is_not_waited_for() -> None:
-    done = run("sh", "-c", "yes & echo $!; exit 5", timeout=30)
+    done = run("sh", "-c", "yes & echo $!; exit 5", timeout=PATIENCE_S)
     assert done.returncode == 5
     assert any(line.isdigit() for line in done.stdout.split(b"\n"))
 

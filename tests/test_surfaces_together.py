@@ -37,7 +37,7 @@ def over_rest(url: str, token: str, name: str, acknowledged: list[str]) -> None:
 
 async def _tool_once(url: str, token: str, content: str, key: str) -> str:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=20) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=100) as http,
         McpClient(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
     ):
         answer = await client.call_tool("remember", {"content": content, **KEPT}, meta=cast("Any", {"idempotency-key": key}))
@@ -49,13 +49,13 @@ async def _tool_once(url: str, token: str, content: str, key: str) -> str:
 def over_mcp(url: str, token: str, name: str, acknowledged: list[str]) -> None:
     """An agent that tries again until it is answered, under the same key."""
     for number in range(EACH):
-        ends = time.monotonic() + 60
+        ends = time.monotonic() + 200
         while True:
             try:
                 acknowledged.append(asyncio.run(_tool_once(url, token, f"{name} {number}", f"{name}-{number}")))
                 break
             except Exception:  # noqa: BLE001  # whatever a killed server looks like from here
-                assert time.monotonic() < ends, "no answer for a minute"
+                assert time.monotonic() < ends, "no answer for minutes"
                 time.sleep(0.1)
 
 
@@ -95,7 +95,7 @@ def test_eight_writers_lose_nothing_while_the_server_is_killed(tmp_path: Path, m
     for thread in threads:
         thread.start()
     for turn in range(1, KILLS + 1):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 200
         while len(acknowledged) < turn * EACH and time.monotonic() < deadline:  # in the middle of the work
             time.sleep(0.01)
         assert any(thread.is_alive() for thread in threads)

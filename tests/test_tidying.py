@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import TORTURE
+from cases import TORTURE
 from engines import ENGINES, Places, everything_in, wrong_with
 from hardwon import Fix, Memory, limits
 from hardwon.errors import ConflictError, InvalidInputError

@@ -30,6 +30,7 @@ from power_tree import OfTree
 from power_workloads import Workload
 
 SEED = 20261116
+STATES = 25  # of each workload
 
 
 def states_of(number: int, count: int) -> list[int]:
@@ -43,9 +44,9 @@ def first_findings_in(workload: type[Workload], most: int = 12) -> list[str]:
 
 
 def test_nothing_acknowledged_is_lost_in_any_state() -> None:
-    tally = run(SEED, [state for number in range(len(WORKLOADS)) for state in states_of(number, 45)])
+    tally = run(SEED, [state for number in range(len(WORKLOADS)) for state in states_of(number, STATES)])
     assert tally.findings == []
-    assert tally.states == 45 * len(WORKLOADS)
+    assert tally.states == STATES * len(WORKLOADS)
     assert tally.distinct > tally.states / 3
     assert tally.acknowledged > tally.states
     assert set(tally.by_target) == {"database", "tree", "files"}

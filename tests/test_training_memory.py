@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from cases import examples
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.training import functions as door
@@ -75,14 +76,14 @@ STREAMS = st.lists(EPISODES | st.sampled_from(["save", "consolidate", "load"]), 
 
 
 @given(STREAMS)
-@hypothesis_settings(max_examples=150)
+@hypothesis_settings(max_examples=examples(150))
 def test_any_stream_of_episodes_gives_what_the_document_says(stream: list[Any]) -> None:
     with TemporaryDirectory() as folder:
         follow(stream, Path(folder))
 
 
 @given(st.lists(EPISODES, min_size=1, max_size=8), st.integers())
-@hypothesis_settings(max_examples=10)
+@hypothesis_settings(max_examples=examples(10))
 def test_hundreds_of_episodes(some: list[Any], seed: int) -> None:
     rng = random.Random(seed)
     actions = ["save", "consolidate", "consolidate", "load"]

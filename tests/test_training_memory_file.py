@@ -28,7 +28,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from conftest import TORTURE
+from cases import TORTURE, examples
 from hardwon import limits
 from hardwon.errors import BusyError, FullError, InvalidInputError, PlaceError
 from hardwon.outside import locks
@@ -196,7 +196,7 @@ def test_a_fresh_memory_adds_to_a_file_that_exists(path: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), EPISODES | st.just("save")), max_size=40))
-@hypothesis_settings(max_examples=60)
+@hypothesis_settings(max_examples=examples(60))
 def test_replaying_gives_what_one_writer_would_have_got(tmp_path: Path, steps: list[tuple[int, Any]]) -> None:
     """Three writers in turn; the file is what a single memory would be that recorded the episodes as they were saved."""
     path = tmp_path / f"{uuid.uuid4()}.json"

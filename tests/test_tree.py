@@ -21,7 +21,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
-from conftest import TORTURE
+from cases import TORTURE, examples
 from hardwon import Experience, HardwonError, Memory, Metadata
 from hardwon.errors import BusyError
 from hardwon.records.kinds import Moment
@@ -1001,7 +1001,7 @@ class TreeMachine(RuleBasedStateMachine):
 
 
 TestTreeMachine = TreeMachine.TestCase
-TestTreeMachine.settings = settings(max_examples=150 if TORTURE else 25, stateful_step_count=15, deadline=None)
+TestTreeMachine.settings = settings(max_examples=examples(100), stateful_step_count=15, deadline=None)
 
 
 def test_mirror_is_what_memory_says_it_is(engine: MemoryEngine) -> None:

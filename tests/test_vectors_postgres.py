@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import postgres_server
+from cases import examples
 from engines import memories
 from hardwon import Fact, Memory, Metadata, Source
 from hardwon.records.kinds import Moment
@@ -109,7 +110,7 @@ def test_a_filter_that_few_pass_still_gives_as_many_as_are_asked_for(many: tuple
         assert found.keys() <= passing
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 12))
 def test_with_and_without_the_extension_it_is_what_a_file_gives(seed: int, number: int, limit: int) -> None:
     rng = random.Random(seed)
