@@ -4,7 +4,7 @@ them carry. No I/O.
 Truth is a log of records. Each record says what was tried or found (its own fields) inside an envelope (`metadata`): where
 it came from, when and at which commit, how far it may be believed, and to which project it belongs. Records never change;
 what happens to one later (verified, superseded, forgotten …) is an `Event` of its own, and the status that a reader sees is
-computed from both (`govern.lifecycle`).
+computed from both (`trust.lifecycle`).
 
 As JSON, a record is one object with the names below. Times are ISO 8601 in UTC; the metadata schema's own JSON has whole
 milliseconds instead, is read as well, and is written by `to_agentdb`. Absent optional fields are left out.
@@ -386,11 +386,11 @@ class Trajectory(Record):
         return data
 
 
-def _cut_card_text(value: object) -> object:
-    return value[: limits.CARD_TEXT_CHARS_MAX] if isinstance(value, str) else value
-
-
-CardText = Annotated[Text, Field(max_length=limits.CARD_TEXT_CHARS_MAX), BeforeValidator(_cut_card_text)]
+CardText = Annotated[
+    Text,
+    Field(max_length=limits.CARD_TEXT_CHARS_MAX),
+    BeforeValidator(lambda value: value[: limits.CARD_TEXT_CHARS_MAX] if isinstance(value, str) else value),
+]
 
 
 class MistakeCard(Model):

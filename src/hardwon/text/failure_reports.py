@@ -136,10 +136,6 @@ def _rest(match: re.Match[str]) -> str:
     return match.string[match.start() : end if end >= 0 else None]
 
 
-def _whole(match: re.Match[str]) -> str:
-    return match.group().strip()
-
-
 def _placed(said: str, place: str) -> str:
     """An assertion of two values is told apart by where it stands; any other message speaks for itself."""
     if said.startswith("AssertionError: assert "):  # as an assertion is shown depends on who shows it
@@ -604,7 +600,7 @@ REPORTS: Final[tuple[ReportFormat, ...]] = (
     _worded(_ANY, rf"[\n:)][ \t]*+(?:[Gg]ot |\(\d{{3,5}}, [\"'])?(?:{_SYSTEM}|{_SQL})"),
     _worded(_ANY, rf"\n[ \t]{{0,4}}(?:[\w./+-]+: )?(?:{_REFUSAL})"),
     _worded("recognized", r"is not recognized as (?:an internal|the name)"),
-    _worded("egmentation fault", r"[Ss]egmentation fault", _whole),
+    _worded("egmentation fault", r"[Ss]egmentation fault", lambda match: match.group().strip()),
     _worded(
         "occurred", r"\n(?:[\w./+-]+: )?[A-Z][\w-]*(?: \w+){0,3} (?:error|exception)s? (?:has )?occurred\b", _line, _happened
     ),

@@ -1,8 +1,7 @@
 """What a line that a shell runs tells by its looks: what commands it holds, whether its exit code speaks for them, whether it
 only looks around. It need not be right about every line: one that is not understood is taken for an ordinary command.
 
-How a command that was run is told as an observation: its first line says how it ended, the rest is what it printed.
-
+And how a command that was run is written as an observation: its first line says how it ended, the rest is what it printed.
 What other tools answer is judged by its words. Of a run the exit code is known, and it decides: a search that prints errors
 has worked, and a check that ends with 1 and prints nothing has not.
 """
@@ -14,8 +13,6 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from hardwon.text.failures import shows_error
-
-# ---- shell lines ------------------------------------------------------------
 
 _HEREDOC: Final = re.compile(r"(?<!<)<<-?(?!<)\s*(['\"]?)(\w+)\1")
 _QUOTED: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
@@ -132,7 +129,7 @@ def _without_here_documents(line: str) -> str:
     return "\n".join(kept)
 
 
-# ---- runs ------------------------------------------------------------
+# --- observations -----------------------------------------------------------------------------------------------
 
 _FIRST_LINE: Final = re.compile(
     r"(?:exit code (?P<code>\d{1,3})|killed by (?P<signal>SIG[A-Z0-9]+|signal \d+)) after \d+\.\d s(?:\n|\Z)"
