@@ -21,7 +21,7 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hash
-from hardwon.text.shell import reported
+from hardwon.text.shell import reported_failure
 from hardwon.text.words import canonical, key_of
 
 ALL_STRENGTH: Final = 2.0
@@ -245,5 +245,5 @@ def error_in(observation: str) -> str:
 
 @lru_cache(maxsize=512)  # a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and again
 def _remembered(observation: str) -> str:
-    said = reported(observation)
+    said = reported_failure(observation)
     return failure_hash(said) if said else ""

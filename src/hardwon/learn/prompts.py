@@ -114,7 +114,13 @@ def rules_from(reply: str) -> list[str]:
         raise InvalidInputError.one("reply.rules", items, f"1 to {limits.LLM_RULES_MAX} rules")
     distinct: dict[str, str] = {}
     for index, item in enumerate(items):
-        rule = _rule(f"reply.rules.{index}", item)
+        field = f"reply.rules.{index}"
+        if not isinstance(item, str):
+            raise InvalidInputError.one(field, item, "text")
+        rule = item.strip()
+        while rule[: len(_MARK)].upper() == _MARK:
+            rule = rule[len(_MARK) :].strip()
+        rule = one_sentence(field, rule, limits.LLM_RULE_CHARS_MAX, item)
         distinct.setdefault(rule.casefold(), rule)
     return list(distinct.values())
 
@@ -143,28 +149,19 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _rule(field: str, item: object) -> str:
-    if not isinstance(item, str):
-        raise InvalidInputError.one(field, item, "text")
-    rule = item.strip()
-    while rule[: len(_MARK)].upper() == _MARK:
-        rule = rule[len(_MARK) :].strip()
-    return one_sentence(field, rule, limits.LLM_RULE_CHARS_MAX, item)
-
-
 def one_sentence(field: str, item: object, chars_max: int, given: object = None) -> str:
     """A text without surrounding space, if it is one sentence on one line, of visible characters alone: `LLM_RULE_CHARS_MIN` of
     them to `chars_max`. `given` is what an error shows, where that was more."""
-    told = item if given is None else given
+    shown = item if given is None else given
     if not isinstance(item, str):
-        raise InvalidInputError.one(field, told, "text")
+        raise InvalidInputError.one(field, shown, "text")
     said = item.strip()
     if not limits.LLM_RULE_CHARS_MIN <= len(said) <= chars_max:
-        raise InvalidInputError.one(field, told, f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters")
+        raise InvalidInputError.one(field, shown, f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters")
     if any(unicodedata.category(char) in _HIDDEN and char not in _JOINERS for char in said):
-        raise InvalidInputError.one(field, told, "one line without control, bidirectional or other invisible characters")
+        raise InvalidInputError.one(field, shown, "one line without control, bidirectional or other invisible characters")
     if any(end[1].isupper() and not _ABBREVIATION.search(said, 0, end.start()) for end in _SENTENCE_END.finditer(said)):
-        raise InvalidInputError.one(field, told, "one sentence")
+        raise InvalidInputError.one(field, shown, "one sentence")
     return said
 
 

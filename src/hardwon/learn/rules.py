@@ -361,17 +361,16 @@ def believable_foreign(support: Evidence) -> bool:
 def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
     """By how often they were seen of late, the types taking turns: however often one type comes up, the best card of every
     other type stands before its second. Cards that were only adopted come last, whatever they say of themselves."""
-    listed = list(cards)
-    parts = ([card for card in listed if card.only_claimed is claimed] for claimed in (False, True))
-    return [card for part in parts for card in _in_turns(part, today)]
-
-
-def _in_turns(cards: Iterable[Evidence], today: int) -> list[Evidence]:
-    by_type: dict[str, list[Evidence]] = {}
-    for card in sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item)):
-        by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
-    turns = max(map(len, by_type.values()), default=0)
-    return [same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)]
+    best_first = sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item))
+    ranked: list[Evidence] = []
+    for claimed in (False, True):
+        by_type: dict[str, list[Evidence]] = {}
+        for card in best_first:
+            if card.only_claimed is claimed:
+                by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
+        turns = max(map(len, by_type.values()), default=0)
+        ranked += [same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)]
+    return ranked
 
 
 # --- scores -----------------------------------------------------------------------------------------------------
@@ -458,7 +457,7 @@ def score_history(task_id: str, support: Evidence, recent: Sequence[float]) -> S
 
 def near_duplicates(texts: Mapping[str, str], apart: Iterable[tuple[str, str]] = ()) -> list[tuple[str, str]]:
     """Pairs of items whose texts say the same, each pair ordered; none that follows from two others. Items that somebody
-    told `apart` stay so, also by way of a third."""
+    set `apart` stay so, also by way of a third."""
     words = {item: words_of(text) for item, text in sorted(texts.items())}
     enemies = {pair for one, other in apart for pair in ((one, other), (other, one))}
     groups: dict[str, list[str]] = {}

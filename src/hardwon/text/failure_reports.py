@@ -317,10 +317,6 @@ def _jest(match: re.Match[str]) -> str:
     return said if _IS_RAISED.match(said) and not said.startswith("Assert") else f"{said} in {name}"
 
 
-def _terminated(match: re.Match[str]) -> str:
-    return f"{match[1]}: {match[2]}" if match[2] else match[1]
-
-
 def _gradle(match: re.Match[str]) -> str:
     """What went wrong, and the innermost of the reasons that are listed below it."""
     first, *below = match.string[match.end() :].partition("\n\n")[0].split("\n")
@@ -578,7 +574,11 @@ REPORTS: Final[tuple[ReportFormat, ...]] = (
     _worded("undefined ref", r"undefined reference to ", _rest),
     # Stacks that come after the message, and exceptions that stand alone.
     _report("●", r"\n[ \t]*● (?!Console\b)\S", _jest),
-    _report("terminate called", r"\nterminate called after [^\n]* '([^'\n]+)'(?:\n *what\(\): +([^\n]*))?", _terminated),
+    _report(
+        "terminate called",
+        r"\nterminate called after [^\n]* '([^'\n]+)'(?:\n *what\(\): +([^\n]*))?",
+        lambda match: ": ".join(filter(None, match.groups())),
+    ),
     _report("went wrong:", r"\n\* What went wrong:\n", _gradle),
     _report("unhandledpromise", r"\n\[?UnhandledPromiseRejection: ", _rejected),
     _report("at ", _FRAME, _thrown),

@@ -136,13 +136,13 @@ _FIRST_LINE: Final = re.compile(
 )
 
 
-def told(exit_code: int, signal: str, seconds: float, output: str) -> str:
+def run_observation(exit_code: int, signal: str, seconds: float, output: str) -> str:
     """The observation. `signal` is the name of the one that killed the command, empty where it ended by itself."""
     ended = f"killed by {signal}" if signal else f"exit code {exit_code}"
     return f"{ended} after {seconds:.1f} s\n{output}".rstrip("\n")
 
 
-def reported(observation: str) -> str:
+def reported_failure(observation: str) -> str:
     """The part of an observation that tells what failed; empty where nothing did."""
     run = _FIRST_LINE.match(observation)
     if run is None:

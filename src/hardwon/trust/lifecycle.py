@@ -47,7 +47,7 @@ def not_undone(events: Iterable[Event]) -> list[Event]:
 
 
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
-    """What a reader is told. A function of the set of events: the order in which they arrive does not matter. `imported` comes
+    """What a reader sees. A function of the set of events: the order in which they arrive does not matter. `imported` comes
     first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere. A record
     whose file in the tree vanished (`absent`), or gave way to an edit, is again what it was before when the file is `present`
     again; one whose related files changed (`stale`), when it is `fresh` again. A later status stands above both. What was
