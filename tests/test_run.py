@@ -32,7 +32,7 @@ from hardwon.errors import InvalidInputError
 from hardwon.learn.actions import worked
 from hardwon.records.kinds import AnyRecord, Fact, Step, Trajectory
 from hardwon.text.failures import failure_hash
-from hardwon.text.shell import reported, told
+from hardwon.text.shell import reported_failure, run_observation
 
 PYTHON = sys.executable
 HARDWON = [PYTHON, "-m", "hardwon.surfaces.cli.main"]
@@ -146,15 +146,17 @@ def test_the_exit_code_decides_whatever_the_output_says() -> None:
 
 
 def test_what_was_told_of_a_run() -> None:
-    assert reported(told(0, "", 1.0, "KeyError: 1")) == ""
-    assert reported(told(1, "", 1.0, "KeyError: 1")) == "KeyError: 1"
-    assert reported(told(1, "", 1.0, "nothing like an error")) == "nothing like an error"
-    assert reported(told(3, "", 1.0, "")) == "exit code 3 after 1.0 s"
-    assert reported(told(137, "SIGKILL", 2.5, "compiling a\n")) == "killed by SIGKILL after 2.5 s"
-    assert reported(told(134, "SIGABRT", 2.5, "KeyError: 'id'")) == "KeyError: 'id'"
-    assert reported("KeyError: 'id'") == "KeyError: 'id'"
-    assert reported("all is well") == ""
-    assert failure_hash(reported(told(3, "", 1.0, ""))) == failure_hash(reported(told(3, "", 20.4, "")))
+    assert reported_failure(run_observation(0, "", 1.0, "KeyError: 1")) == ""
+    assert reported_failure(run_observation(1, "", 1.0, "KeyError: 1")) == "KeyError: 1"
+    assert reported_failure(run_observation(1, "", 1.0, "nothing like an error")) == "nothing like an error"
+    assert reported_failure(run_observation(3, "", 1.0, "")) == "exit code 3 after 1.0 s"
+    assert reported_failure(run_observation(137, "SIGKILL", 2.5, "compiling a\n")) == "killed by SIGKILL after 2.5 s"
+    assert reported_failure(run_observation(134, "SIGABRT", 2.5, "KeyError: 'id'")) == "KeyError: 'id'"
+    assert reported_failure("KeyError: 'id'") == "KeyError: 'id'"
+    assert reported_failure("all is well") == ""
+    assert failure_hash(reported_failure(run_observation(3, "", 1.0, ""))) == failure_hash(
+        reported_failure(run_observation(3, "", 20.4, ""))
+    )
 
 
 def test_secrets_are_neither_recorded_nor_in_the_way() -> None:

@@ -70,8 +70,12 @@ def advice_on(
     """The verdict on an action, and why."""
     failures = identical_failures(attempts, failure)
     newest = sorted(attempts, key=lambda attempt: (attempt.at_us, attempt.id), reverse=True)
+    # No single source that is not vouched for blocks what works for others.
+    sources = {failure.source for failure in failures}
+    alone = len(sources) == 1 and None not in sources
+    disputed = alone and any(each.worked and each.source not in sources for each in attempts)
     verdict: Verdict = "ok"
-    if len(failures) >= IDENTICAL_FAILURES_MAX and not _one_against_others(failures, attempts):
+    if len(failures) >= IDENTICAL_FAILURES_MAX and not disputed:
         verdict = "blocked"
         # As likely as after so many failures in a row, whatever became of it before: the number and the word agree.
         p_success = min(p_success, 1 / (len(failures) + 2))
@@ -85,13 +89,6 @@ def advice_on(
         worked_instead=tuple(worked_instead),
         message=_message(verdict, failures, p_success, worst, worked_instead),
     )
-
-
-def _one_against_others(failures: Sequence[PastAttempt], attempts: Sequence[PastAttempt]) -> bool:
-    """Whether a single source that nobody vouches for reports the failures, and others that it worked: no source blocks what
-    works for everybody else."""
-    sources = {failure.source for failure in failures}
-    return len(sources) == 1 and None not in sources and any(each.worked and each.source not in sources for each in attempts)
 
 
 def _message(

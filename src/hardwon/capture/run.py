@@ -23,7 +23,7 @@ from hardwon.memory import intake
 from hardwon.outside.git import repository_root
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, SourceType, Step, Trajectory
-from hardwon.text.shell import reported, told
+from hardwon.text.shell import reported_failure, run_observation
 from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
@@ -221,8 +221,8 @@ def record(
         said = f"The command `{line}` was stopped from outside after {ran.seconds:.1f} s."
         return memory.record_fact(f"{said} Task: {about}" if task else said, "observation", 1.0, **envelope)
     printed = ran.refusal or shown_of(ran.output)
-    observation = printed if by_words else told(ran.exit_code, _signal_name(ran.signal), ran.seconds, printed)
-    told_of = reported(observation)
+    observation = printed if by_words else run_observation(ran.exit_code, _signal_name(ran.signal), ran.seconds, printed)
+    told_of = reported_failure(observation)
     if told_of:
         envelope["failure_hash"] = error_in(observation)
     reward = 0.0 if (told_of if by_words else ran.exit_code) else 1.0

@@ -4,7 +4,7 @@ An action fails when any one part of it is wrong, so the word with the worst rec
 counts against the words that its error names (`Unknown column 'x'`: x), and against all of them only where it names none.
 What happened just before, and what became of the very same action, are added to that.
 
-What a trajectory teaches: which step earned the reward, and which action helped against which error.
+And what a trajectory teaches: which step earned the reward, and which action helped against which error.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.text.failures import failure_hash
-from hardwon.text.shell import reported
+from hardwon.text.shell import reported_failure
 from hardwon.text.words import canonical, key_of
-
-# ---- actions ------------------------------------------------------------
 
 ALL_STRENGTH: Final = 2.0
 WORD_STRENGTH: Final = 1.0
@@ -174,7 +172,7 @@ def forecast(action: str, situation: ActionContext, records: Mapping[ActionKey, 
     return Forecast(p, worst if worst and against[worst] < 0 else None)
 
 
-# ---- trajectories ------------------------------------------------------------
+# --- trajectories -----------------------------------------------------------------------------------------------
 
 DISCOUNT: Final = 0.9
 _REMEMBERED_CHARS_MAX: Final = 2_000
@@ -247,5 +245,5 @@ def error_in(observation: str) -> str:
 
 @lru_cache(maxsize=512)  # a trajectory is asked twice, for its pairs and for its keys; and agents see the same again and again
 def _remembered(observation: str) -> str:
-    said = reported(observation)
+    said = reported_failure(observation)
     return failure_hash(said) if said else ""

@@ -78,8 +78,12 @@ class Comparison:
 
 def compare(scored: Sequence[Scored], *, by_run: bool = False) -> Comparison:
     """From scores in the order of time. `by_run`: a run counts as one observation, its mean."""
-    curves = _by_task(scored)
-    observed = _by_task(_runs(scored)) if by_run else curves
+    curves = observed = _by_task(scored)
+    if by_run:
+        runs: dict[tuple[str, bool, str], list[float]] = {}
+        for number, each in enumerate(scored):
+            runs.setdefault((each.task_id, each.on, each.run or f"\n{number}"), []).append(each.score)  # no run's name has a \n
+        observed = _by_task(Scored(task, _mean(scores), on, run) for (task, on, run), scores in runs.items())
     gained, interval = difference(observed[task] for task in sorted(observed)) or (None, None)
     most = sorted(curves, key=lambda task: (-len(curves[task][0]) - len(curves[task][1]), task))[: limits.TASKS_CONSIDERED_MAX]
     newest = limits.CURVE_SCORES_MAX
@@ -95,13 +99,6 @@ def compare(scored: Sequence[Scored], *, by_run: bool = False) -> Comparison:
 def _arm(scores: Iterable[float]) -> Arm:
     listed = list(scores)
     return Arm(len(listed), _mean(listed) if listed else None)
-
-
-def _runs(scored: Iterable[Scored]) -> list[Scored]:
-    runs: dict[tuple[str, bool, str], list[float]] = {}
-    for number, each in enumerate(scored):
-        runs.setdefault((each.task_id, each.on, each.run or f"\n{number}"), []).append(each.score)  # no run's name has a \n
-    return [Scored(task, _mean(scores), on, run) for (task, on, run), scores in runs.items()]
 
 
 def _by_task(scored: Iterable[Scored]) -> dict[str, tuple[list[float], list[float]]]:

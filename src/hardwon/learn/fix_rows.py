@@ -49,9 +49,23 @@ def entry_of(record: Record) -> FixEntry | None:
     """None for what is no fix."""
     if isinstance(record, Fix):
         signature = document_signature(record)
-        at, issue = _timestamp(record), record.issue
+        at, issue = text_of(record.metadata.context.timestamp), record.issue
         return FixEntry(
-            shown=_shown(record, at, signature),
+            shown=(
+                at,
+                issue.model,
+                issue.issue_type,
+                signature,
+                issue.description,
+                record.fixer_type,
+                record.analysis,
+                json.dumps(record.fix_commands, ensure_ascii=False),
+                int(record.fix_success),
+                int(record.verification_success),
+                record.execution_time_seconds,
+                json.dumps(record.system_info, ensure_ascii=False) if record.system_info else _NO_SYSTEM_INFO,
+                record.notes,
+            ),
             pattern=pattern_name(record, signature),
             signature=signature,
             model=issue.model,
@@ -61,7 +75,7 @@ def entry_of(record: Record) -> FixEntry | None:
             timestamp=at,
         )
     if isinstance(record, Cleaned):
-        at = _timestamp(record)
+        at = text_of(record.metadata.context.timestamp)
         return FixEntry(
             None, record.pattern, record.signature, record.model, record.issue_type, record.strategy, record.level, at
         )
@@ -88,7 +102,9 @@ def shortened(entry: FixEntry) -> FixEntry:
     short = row._replace(
         description=row.description[:most],
         claude_analysis=row.claude_analysis[:most],
-        fix_commands=row.fix_commands if len(row.fix_commands) <= most else json.dumps([_first_command(row)[:most]]),
+        fix_commands=row.fix_commands
+        if len(row.fix_commands) <= most
+        else json.dumps([json.loads(row.fix_commands)[0][:most]]),
         system_info=_NO_SYSTEM_INFO,
         notes=None if row.notes is None else row.notes[:most],
     )
@@ -109,33 +125,6 @@ def strategy_text(commands: list[str], analysis: str) -> str:
     return said[: limits.LESSON_CHARS_MAX]
 
 
-def _first_command(row: FixRow) -> str:
-    commands: list[str] = json.loads(row.fix_commands)
-    return commands[0]
-
-
 def text_of(at: datetime) -> str:
     """Always as long, and in UTC, so that times sort as text."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _timestamp(record: Record) -> str:
-    return text_of(record.metadata.context.timestamp)
-
-
-def _shown(fix: Fix, at: str, signature: str) -> tuple[str | int | float | None, ...]:
-    return (
-        at,
-        fix.issue.model,
-        fix.issue.issue_type,
-        signature,
-        fix.issue.description,
-        fix.fixer_type,
-        fix.analysis,
-        json.dumps(fix.fix_commands, ensure_ascii=False),
-        int(fix.fix_success),
-        int(fix.verification_success),
-        fix.execution_time_seconds,
-        json.dumps(fix.system_info, ensure_ascii=False) if fix.system_info else _NO_SYSTEM_INFO,
-        fix.notes,
-    )

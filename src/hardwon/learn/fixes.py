@@ -1,6 +1,5 @@
-"""What fixes teach: which issues come again, when, on which model, and what was done about them with what success.
-
-Which ways of fixing an issue are worth another try, and which are not.
+"""What fixes teach: which issues come again, when, on which model, and what was done about them with what success; which ways
+of fixing an issue are worth another try, and which are not.
 
 A strategy may have been tried for this very issue (the same signature), for its type on the same model, and for its type on
 any model. The probability that it works now goes from the general to the specific, as everywhere else.
@@ -21,8 +20,6 @@ from hardwon.learn.odds import STRATEGY_STRENGTH, HasLevels, Odds, Share, interv
 from hardwon.learn.support import Evidence
 from hardwon.learn.tallies import BETWEEN_NAMES, HELPED
 from hardwon.records.fields import from_us
-
-# ---- patterns ------------------------------------------------------------
 
 PatternKind = Literal["exact", "model", "type", "hour", "weekday"]
 
@@ -293,7 +290,7 @@ def p_helped(support: Evidence) -> float:
     return (support.levels[HELPED] + 1) / (support.records + 2)
 
 
-# ---- choosing ------------------------------------------------------------
+# --- choosing ---------------------------------------------------------------------------------------------------
 
 Scope = Literal["signature", "model", "type"]
 _ORDER: Final[Mapping[Scope, int]] = {"signature": 0, "model": 1, "type": 2}
@@ -331,8 +328,13 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
     source's word against others for whom it works elsewhere. What was tried once, elsewhere, without success is neither."""
     worked: list[Choice] = []
     failed: list[Choice] = []
+    widest_first: dict[Scope, Mapping[str, Evidence]] = {
+        "type": tried.type,
+        "model": tried.model,
+        "signature": tried.signature,
+    }
     for item in {**tried.type, **tried.model, **tried.signature}:
-        found = {scope: supports[item] for scope, supports in _widest_first(tried).items() if item in supports}
+        found = {scope: supports[item] for scope, supports in widest_first.items() if item in supports}
         shares = {scope: Share.of(support.tallies, today) for scope, support in found.items()}
         p = _narrowed(list(shares.values()), usual_p)
         here = shares.get("signature", Share())
@@ -349,10 +351,6 @@ def choices(tried: TriedIn, usual_p: float, today: int) -> Choices:
     worked.sort(key=lambda each: (_ORDER[each.scope], -each.ranked.p_success, *_newest_first(each)))
     failed.sort(key=lambda each: (not each.failed_here, -each.ranked.share.attempts, *_newest_first(each)))
     return Choices(worked, failed)
-
-
-def _widest_first(tried: TriedIn) -> dict[Scope, Mapping[str, Evidence]]:
-    return {"type": tried.type, "model": tried.model, "signature": tried.signature}
 
 
 def _narrowed(shares: list[Share], usual_p: float) -> float:

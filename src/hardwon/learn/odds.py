@@ -14,7 +14,7 @@ issues is not blamed for them twice.
 The strengths below are pseudo-counts: so many attempts of its own weigh as much as the parent. They are the round numbers
 around the best ones on replayed fix attempts, where `benchmarks/calibration.py` measures them.
 
-The Beta distribution, as far as we need it: how sure a share of successes is.
+At the end stands the Beta distribution, as far as it is needed: how sure a share of successes is.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from typing import Final, NamedTuple, Protocol
 
 from hardwon import limits
 from hardwon.learn.tallies import BETWEEN_NAMES, SUCCEEDED
-
-# ---- confidence ------------------------------------------------------------
 
 ALL_STRENGTH: Final = 2.0
 NAMED_STRENGTH: Final = 10.0  # issue type, fixer within it, tool, task
@@ -339,7 +337,7 @@ def tool_odds(counts: Mapping[str, Sequence[HasLevels]], tool: str, task: str | 
     return estimate.odds()
 
 
-# ---- beta ------------------------------------------------------------
+# --- the Beta distribution --------------------------------------------------------------------------------------
 
 # Of a p-value: chance hardly explains what has a smaller one.
 UNLIKELY_BELOW: Final = 0.01
@@ -390,10 +388,12 @@ def quantile(a: float, b: float, share: float) -> float:
     few steps where bisection takes thirty; bisection wherever a step of it would lead astray."""
     low, high = 0.0, 1.0
     x = a / (a + b)
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     for step in range(_NEWTON_STEPS_MAX + _BISECTIONS):
         above = cumulative(a, b, x) - share
         low, high = (low, x) if above > 0 else (x, high)
-        density = _density(a, b, x) if step < _NEWTON_STEPS_MAX else 0.0
+        inside = step < _NEWTON_STEPS_MAX and 0 < x < 1
+        density = math.exp(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x)) if inside else 0.0
         better = x - above / density if density > _TINY else math.inf
         if not low <= better <= high:
             better = (low + high) / 2
@@ -401,12 +401,6 @@ def quantile(a: float, b: float, share: float) -> float:
             return better
         x = better
     return x
-
-
-def _density(a: float, b: float, x: float) -> float:
-    if not 0 < x < 1:
-        return 0.0
-    return math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
 
 
 def interval(a: float, b: float) -> tuple[float, float]:

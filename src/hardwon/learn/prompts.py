@@ -1,13 +1,12 @@
-"""Rules that a language model finds in episodes: what it is asked, and what of its reply is taken. No I/O.
+"""What a language model is asked, and what of its reply is taken: rules that it finds in episodes, and a fact as one sentence
+that stands alone. No I/O.
 
 Episodes hold whatever an agent came across, so they go to the model as data, and what comes back is believed no more than
 they are: the caller keeps the rules as candidates. A reply is taken whole or not at all. To fish for something usable in
 free text is how a sentence that was planted in a log becomes a rule.
 
-One self-contained sentence in a language model's words: what it is asked, and what of its reply is taken. No I/O.
-
-The sentence goes to the model as data. What comes back replaces it only where it is one sentence that keeps every name and
-number, brings none that nobody gave, and is mostly the fact's own words; else the fact stays as it was said.
+A fact goes to the model as data, too. What comes back replaces it only where it is one sentence that keeps every name and
+number, brings none that was not given, and is mostly the fact's own words; else the fact stays as it was.
 """
 
 from __future__ import annotations
@@ -24,9 +23,7 @@ from hardwon.records.kinds import Episode, Fact
 from hardwon.text.entities import Named, find
 from hardwon.text.words import LITTLE, NEGATIONS, all_words_in
 
-# ---- distil ------------------------------------------------------------
-
-# --- the question -----------------------------------------------------------------------------------------------
+# --- rules: the question -----------------------------------------------------------------------------------------------
 
 _RULES_SYSTEM: Final = f"""\
 You look for what past attempts teach. The user message is a log of attempts that a program made: one JSON object a line, \
@@ -83,7 +80,7 @@ def _cut(text: str) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-# --- the reply --------------------------------------------------------------------------------------------------
+# --- rules: the reply --------------------------------------------------------------------------------------------------
 
 _FENCED: Final = re.compile(r"```[A-Za-z]*[ \t]*\r?\n(.*)\n[ \t]*```", re.DOTALL)
 _MARK: Final = "[CONSOLIDATED]"
@@ -106,10 +103,24 @@ def rules_from(reply: str) -> list[str]:
     capital letter, except after an abbreviation ("e.g.", "vs.", "etc."). `[WORKS]` and `[AVOID]` are kept and not required;
     a leading `[CONSOLIDATED]` is taken off, because that mark is not the model's to give.
     """
-    items = _items(parsed(reply, _RULES_SHAPE))
-    rules = [_rule(f"reply.rules.{index}", item) for index, item in enumerate(items)]
+    items = parsed(reply, _RULES_SHAPE)
+    if isinstance(items, dict):
+        if items.keys() != {"rules"}:
+            raise InvalidInputError.one("reply", items, 'an object with the key "rules" and no other')
+        items = items["rules"]
+    if not isinstance(items, list):
+        raise InvalidInputError.one("reply.rules", items, "a list of texts")
+    if not 1 <= len(items) <= limits.LLM_RULES_MAX:
+        raise InvalidInputError.one("reply.rules", items, f"1 to {limits.LLM_RULES_MAX} rules")
     distinct: dict[str, str] = {}
-    for rule in rules:
+    for index, item in enumerate(items):
+        field = f"reply.rules.{index}"
+        if not isinstance(item, str):
+            raise InvalidInputError.one(field, item, "text")
+        rule = item.strip()
+        while rule[: len(_MARK)].upper() == _MARK:
+            rule = rule[len(_MARK) :].strip()
+        rule = one_sentence(field, rule, limits.LLM_RULE_CHARS_MAX, item)
         distinct.setdefault(rule.casefold(), rule)
     return list(distinct.values())
 
@@ -138,48 +149,23 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _items(parsed: object) -> list[object]:
-    if isinstance(parsed, dict):
-        if parsed.keys() != {"rules"}:
-            raise InvalidInputError.one("reply", parsed, 'an object with the key "rules" and no other')
-        parsed = parsed["rules"]
-    if not isinstance(parsed, list):
-        raise InvalidInputError.one("reply.rules", parsed, "a list of texts")
-    if not 1 <= len(parsed) <= limits.LLM_RULES_MAX:
-        raise InvalidInputError.one("reply.rules", parsed, f"1 to {limits.LLM_RULES_MAX} rules")
-    return parsed
-
-
-def _rule(field: str, item: object) -> str:
-    if not isinstance(item, str):
-        raise InvalidInputError.one(field, item, "text")
-    rule = item.strip()
-    while rule[: len(_MARK)].upper() == _MARK:
-        rule = rule[len(_MARK) :].strip()
-    return one_sentence(field, rule, limits.LLM_RULE_CHARS_MAX, item)
-
-
 def one_sentence(field: str, item: object, chars_max: int, given: object = None) -> str:
     """A text without surrounding space, if it is one sentence on one line, of visible characters alone: `LLM_RULE_CHARS_MIN` of
     them to `chars_max`. `given` is what an error shows, where that was more."""
-    told = item if given is None else given
+    shown = item if given is None else given
     if not isinstance(item, str):
-        raise InvalidInputError.one(field, told, "text")
+        raise InvalidInputError.one(field, shown, "text")
     said = item.strip()
     if not limits.LLM_RULE_CHARS_MIN <= len(said) <= chars_max:
-        raise InvalidInputError.one(field, told, f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters")
+        raise InvalidInputError.one(field, shown, f"{limits.LLM_RULE_CHARS_MIN} to {chars_max} characters")
     if any(unicodedata.category(char) in _HIDDEN and char not in _JOINERS for char in said):
-        raise InvalidInputError.one(field, told, "one line without control, bidirectional or other invisible characters")
-    if _has_second_sentence(said):
-        raise InvalidInputError.one(field, told, "one sentence")
+        raise InvalidInputError.one(field, shown, "one line without control, bidirectional or other invisible characters")
+    if any(end[1].isupper() and not _ABBREVIATION.search(said, 0, end.start()) for end in _SENTENCE_END.finditer(said)):
+        raise InvalidInputError.one(field, shown, "one sentence")
     return said
 
 
-def _has_second_sentence(rule: str) -> bool:
-    return any(end[1].isupper() and not _ABBREVIATION.search(rule, 0, end.start()) for end in _SENTENCE_END.finditer(rule))
-
-
-# ---- restating ------------------------------------------------------------
+# --- a sentence that stands alone -------------------------------------------------------------------------------
 
 _SENTENCE_SYSTEM: Final = f"""\
 You rewrite a note so that it can be read alone, years later, by somebody who knows nothing of when and where it was written. \

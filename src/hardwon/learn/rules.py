@@ -1,12 +1,11 @@
-"""Rules, mistake cards and score histories: what episodes teach about a task, and what was adopted about it.
-
-Putting knowledge in order: what says the same, what contradicts, what holds everywhere, what nobody sees any more.
+"""Rules, mistake cards and score histories: what episodes teach about a task, and what was adopted about it. And what puts
+them in order: what says the same, what contradicts, what holds everywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -26,8 +25,6 @@ from hardwon.learn.tallies import (
 from hardwon.records.fields import from_us
 from hardwon.records.kinds import AnyRecord, Decision, Episode, Experience, Fix, MistakeCard, Status
 from hardwon.text.words import Words, key_of, say_the_same, words_of
-
-# ---- rules ------------------------------------------------------------
 
 RuleKind = Literal["works", "avoid", "written"]
 RuleState = Literal["candidate", "active", "retired"]
@@ -223,10 +220,6 @@ def holds_for_project(supports: Sequence[Weighed]) -> bool:
     )
 
 
-def rule_from(weighed: Weighed, text: str) -> Rule:
-    return _rule(weighed, weighed.support, weighed.task_id, weighed.helpful, weighed.harmful, text)
-
-
 def project_rule(supports: Sequence[Weighed], text: str) -> Rule:
     """One rule from what several tasks say. Only for lessons that hold for the project."""
     active = [each for each in supports if each.state == "active"]
@@ -235,21 +228,22 @@ def project_rule(supports: Sequence[Weighed], text: str) -> Rule:
         for tally in each.support.tallies:
             whole.add(tally)
     helpful, harmful = sum(each.helpful for each in active), sum(each.harmful for each in active)
-    return _rule(active[0], whole, None, helpful, harmful, text)
+    return rule_from(replace(active[0], support=whole, task_id=None, helpful=helpful, harmful=harmful), text)
 
 
-def _rule(weighed: Weighed, support: Evidence, task_id: str | None, helpful: int, harmful: int, text: str) -> Rule:
+def rule_from(weighed: Weighed, text: str) -> Rule:
+    support = weighed.support
     return Rule(
         id=support.item,
         kind=weighed.kind,
         text=text,
-        task_id=task_id,
+        task_id=weighed.task_id,
         state=weighed.state,
         episodes=support.records,
         sources=tuple(sorted(support.authors)),
         tasks=tuple(sorted(support.keys)),
-        helpful=helpful,
-        harmful=harmful,
+        helpful=weighed.helpful,
+        harmful=weighed.harmful,
         vouched=support.vouched,
         mean_score=support.mean if support.records else None,
         first_seen=_date(support.first_day),
@@ -367,17 +361,16 @@ def believable_foreign(support: Evidence) -> bool:
 def ranked_cards(cards: Iterable[Evidence], today: int) -> list[Evidence]:
     """By how often they were seen of late, the types taking turns: however often one type comes up, the best card of every
     other type stands before its second. Cards that were only adopted come last, whatever they say of themselves."""
-    listed = list(cards)
-    parts = ([card for card in listed if card.only_claimed is claimed] for claimed in (False, True))
-    return [card for part in parts for card in _in_turns(part, today)]
-
-
-def _in_turns(cards: Iterable[Evidence], today: int) -> list[Evidence]:
-    by_type: dict[str, list[Evidence]] = {}
-    for card in sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item)):
-        by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
-    turns = max(map(len, by_type.values()), default=0)
-    return [same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)]
+    best_first = sorted(cards, key=lambda card: (-card.weight(today), -card.last_us, -card.seen_before, card.item))
+    ranked: list[Evidence] = []
+    for claimed in (False, True):
+        by_type: dict[str, list[Evidence]] = {}
+        for card in best_first:
+            if card.only_claimed is claimed:
+                by_type.setdefault(card.item.partition(BETWEEN_NAMES)[0], []).append(card)
+        turns = max(map(len, by_type.values()), default=0)
+        ranked += [same[turn] for turn in range(turns) for same in by_type.values() if turn < len(same)]
+    return ranked
 
 
 # --- scores -----------------------------------------------------------------------------------------------------
@@ -438,7 +431,13 @@ def _change(support: Evidence) -> float | None:
 
 
 def score_history(task_id: str, support: Evidence, recent: Sequence[float]) -> ScoreHistory:
-    trend, noise = _trend(recent)
+    half = len(recent) // 2
+    trend = noise = 0.0
+    if half > 1:  # two scores make the smallest half that has a spread
+        older, newer = recent[:half], recent[-half:]
+        means = sum(older) / half, sum(newer) / half
+        spread = sum((score - mean) ** 2 for part, mean in zip((older, newer), means, strict=True) for score in part)
+        trend, noise = means[1] - means[0], (spread / (half - 1) / half) ** 0.5  # and its standard error
     direction: Literal["rising", "falling", "flat"] = "flat"
     if abs(trend) > 2 * noise:
         direction = "rising" if trend > 0 else "falling"
@@ -453,23 +452,12 @@ def score_history(task_id: str, support: Evidence, recent: Sequence[float]) -> S
     )
 
 
-def _trend(scores: Sequence[float]) -> tuple[float, float]:
-    """The difference of the halves' means, and its standard error."""
-    half = len(scores) // 2
-    if half < 2:  # two scores make the smallest half that has a spread
-        return 0.0, 0.0
-    older, newer = scores[:half], scores[-half:]
-    means = sum(older) / half, sum(newer) / half
-    spread = sum((score - mean) ** 2 for part, mean in zip((older, newer), means, strict=True) for score in part)
-    return means[1] - means[0], (spread / (half - 1) / half) ** 0.5
-
-
-# ---- consolidation ------------------------------------------------------------
+# --- consolidation ----------------------------------------------------------------------------------------------
 
 
 def near_duplicates(texts: Mapping[str, str], apart: Iterable[tuple[str, str]] = ()) -> list[tuple[str, str]]:
     """Pairs of items whose texts say the same, each pair ordered; none that follows from two others. Items that somebody
-    told `apart` stay so, also by way of a third."""
+    set `apart` stay so, also by way of a third."""
     words = {item: words_of(text) for item, text in sorted(texts.items())}
     enemies = {pair for one, other in apart for pair in ((one, other), (other, one))}
     groups: dict[str, list[str]] = {}

@@ -1,8 +1,6 @@
-"""What speaks for an item: its tallies, added up, and what was claimed for it without records.
+"""What speaks for an item: its tallies, added up, and what was adopted and claims it without records.
 
-What was adopted without records, and what it claims.
-
-Training memory hands over lists of texts and counts: nobody can look up the episodes behind them. So a claim is one source's
+Training memory hands over lists of texts and counts: no reader can look up the episodes behind them. So a claim is one source's
 word. It counts once, whatever number stands beside it, and suggests until records of this memory bear it out or somebody
 verifies what was adopted.
 """
@@ -10,7 +8,7 @@ verifies what was adopted.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
@@ -22,8 +20,6 @@ from hardwon.learn.odds import age_weight
 from hardwon.learn.tallies import DAY_US, LEVELS, MILLIONTHS, Tally, card_key, rule_key
 from hardwon.records.fields import Count, Finite, Model, RequiredName, Scalar, Text, Time, Unit, check_json
 from hardwon.records.kinds import VOUCHED_STATUSES, Adopted, MistakeCard
-
-# ---- support ------------------------------------------------------------
 
 T = TypeVar("T")
 
@@ -47,8 +43,7 @@ class Evidence:
 
     def add(self, tally: Tally) -> None:
         self._seen_on(tally.day)
-        times = tally.times
-        self.records += times
+        self.records += tally.times
         self.vouched += tally.vouched
         self.total += tally.total
         self.best = max(self.best, tally.best)
@@ -142,20 +137,20 @@ def shared_out(things: Iterable[T], source: Callable[[T], str | None], places: i
     source has anything to say. `source` is None for what several say, or somebody vouches for. Of so many `sources` in all:
     when each has its share, nothing is looked for any longer."""
     most = max(1, int(limits.SOURCE_SHARE_MAX * places))
-    told: dict[str | None, int] = {}
+    given: dict[str | None, int] = {}
     more: list[T] = []
     served = 0
     for each in things:
         name = source(each)
-        told[name] = told.get(name, 0) + 1
-        served += name is not None and told[name] == most
-        if name is None or told[name] <= most:
+        given[name] = given.get(name, 0) + 1
+        served += name is not None and given[name] == most
+        if name is None or given[name] <= most:
             yield each
         else:
             more.append(each)
         if served == sources:
             break
-    if len(told) == 1:
+    if len(given) == 1:
         yield from more
 
 
@@ -164,14 +159,13 @@ def gather(tallies: Iterable[Tally], same: Mapping[str, str] | None = None) -> d
     supports: dict[str, Evidence] = {}
     for tally in tallies:
         item = same.get(tally.item, tally.item) if same else tally.item
-        support = supports.get(item)
-        if support is None:
-            support = supports[item] = Evidence(item)
-        support.add(tally)
+        if item not in supports:
+            supports[item] = Evidence(item)
+        supports[item].add(tally)
     return supports
 
 
-# ---- adopted ------------------------------------------------------------
+# --- what was adopted -------------------------------------------------------------------------------------------
 
 # The origin of what came from a training memory. Its `data`: `memory`, the file without what
 # follows; `scores`, the score histories; `log`, the episode log without its summaries (the episodes
@@ -210,13 +204,16 @@ def _short(value: object) -> object:
     return " ".join(line.split())[: limits.NAME_CHARS_MAX].strip()
 
 
-def _plain(value: object) -> object:
-    """A list or an object as its JSON: training memory took whatever JSON can hold for a worker or a decision."""
-    return json.dumps(check_json(value), sort_keys=True, ensure_ascii=False) if isinstance(value, list | dict) else value
-
-
 _ShortName = Annotated[RequiredName, BeforeValidator(_short)]
-_PlainValue = Annotated[Scalar, BeforeValidator(_plain)]
+# A list or an object as its JSON: training memory took whatever JSON can hold for a worker or a decision.
+_PlainValue = Annotated[
+    Scalar,
+    BeforeValidator(
+        lambda value: (
+            json.dumps(check_json(value), sort_keys=True, ensure_ascii=False) if isinstance(value, list | dict) else value
+        )
+    ),
+]
 
 
 class CountedCard(MistakeCard):
@@ -261,7 +258,7 @@ class TrainingMemory(Model):
 
 
 class AdoptedClaims(NamedTuple):
-    """A record that came from a training memory, and what it says."""
+    """A record that came from a training memory, and the memory that it holds."""
 
     record: Adopted
     memory: TrainingMemory
@@ -304,9 +301,9 @@ class ClaimedCard(NamedTuple):
     claim: Claim
 
 
-def rules_of(told: Iterable[AdoptedClaims], task_id: str | None, now_us: int) -> Iterator[ClaimedRule]:
+def rules_of(adopted: Iterable[AdoptedClaims], task_id: str | None, now_us: int) -> Iterator[ClaimedRule]:
     """Rules of a task; of None, those of no task. Nobody says anything after `now_us`."""
-    for record, memory in told:
+    for record, memory in adopted:
         places = {(kind, rule_key(text, kind)): place for place, (kind, text) in enumerate(_rules_said(memory, task_id))}
         for (kind, item), place in places.items():
             if item:
@@ -320,36 +317,30 @@ def adopted_text(memory: TrainingMemory, task_id: str | None, kind: str, items: 
     return " ".join(said[-1].split())[: limits.LESSON_CHARS_MAX] if said else None
 
 
-def cards_of(told: Iterable[AdoptedClaims], task_id: str | None, now_us: int) -> Iterator[ClaimedCard]:
+def cards_of(adopted: Iterable[AdoptedClaims], task_id: str | None, now_us: int) -> Iterator[ClaimedCard]:
     """Mistake cards of a task, or of all of them."""
-    for record, memory in told:
-        for card in _cards_said(memory):
+    for record, memory in adopted:
+        for card in memory.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]:
             if task_id in (None, card.task_id):
                 yield ClaimedCard(card.task_id, card_key(card, card.task_id), _claim(record, now_us, 0, card.seen_count))
 
 
 def adopted_card(memory: TrainingMemory, item: str) -> MistakeCard | None:
     """How it words this card."""
-    return next((card for card in _cards_said(memory) if card_key(card, card.task_id) == item), None)
+    cards = memory.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]
+    return next((card for card in cards if card_key(card, card.task_id) == item), None)
 
 
 def _rules_said(memory: TrainingMemory, task_id: str | None) -> list[tuple[str, str]]:
     """What helps most last. Mistakes and successes stand without a task."""
+    newest = slice(-limits.LESSONS_PER_RECORD_MAX, None)
     if task_id is not None:
-        return [_marked(text) for text in _newest(memory.task_rules.get(task_id, ()))]
+        return [_marked(text) for text in memory.task_rules.get(task_id, [])[newest]]
     return [
-        *(_marked(text) for text in _newest(memory.global_rules)),
-        *(("works", text) for text in _newest(memory.successes)),
-        *(("avoid", text) for text in _newest(memory.mistakes)),
+        *(_marked(text) for text in memory.global_rules[newest]),
+        *(("works", text) for text in memory.successes[newest]),
+        *(("avoid", text) for text in memory.mistakes[newest]),
     ]
-
-
-def _cards_said(memory: TrainingMemory) -> Sequence[CountedCard]:
-    return memory.mistake_cards[: limits.LESSONS_PER_RECORD_MAX]
-
-
-def _newest(texts: Sequence[str]) -> Sequence[str]:
-    return texts[-limits.LESSONS_PER_RECORD_MAX :]
 
 
 def _marked(rule: str) -> tuple[str, str]:

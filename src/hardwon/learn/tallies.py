@@ -27,7 +27,7 @@ act.action       shape              ""          HELPED or NOT_HELPED         adv
 act.word         word               ""          HELPED or NOT_HELPED         advise
 credit           recalled record    ""          HELPED or NOT_HELPED         recall; taught by any kind
 
-What makes two issues the same issue.
+Beside what it counts for, a record has keys by which it is found exactly; an issue's signature is one of them.
 """
 
 from __future__ import annotations
@@ -60,9 +60,7 @@ from hardwon.records.kinds import (
 )
 from hardwon.text.failures import failure_hash
 from hardwon.text.sentences import fact_key
-from hardwon.text.words import canonical, key_of
-
-# ---- lessons ------------------------------------------------------------
+from hardwon.text.words import canonical, key_of, spelled
 
 DAY_US: Final = limits.DAY_US
 FAILED, APPLIED, SUCCEEDED = 0, 1, 2  # levels of an outcome
@@ -140,17 +138,13 @@ def level_of_score(score: float) -> int:
 def tallies_of(record: Record) -> tuple[Increment, ...]:
     """Everything the record teaches. What it is worth (its status, its author, its day) is counted with it."""
     teach = _TEACHERS.get(record.kind)
-    lessons = teach(record) if teach and not _is_echo(record) else ()
-    return (*lessons, *_credits(record)) if record.recalled else lessons
-
-
-def _credits(record: Record) -> Iterator[Increment]:
-    """What was recalled before an attempt helped, or did not, as the attempt turned out."""
-    good = record.turned_out_well
-    if good is not None:
-        recalled = [each for each in dict.fromkeys(record.recalled or ()) if each != record.id]
-        for each in recalled[: limits.LESSONS_PER_RECORD_MAX]:
-            yield Increment("credit", each, "", HELPED if good else NOT_HELPED, 0)
+    own = teach(record) if teach and not _is_echo(record) else ()
+    if not record.recalled or record.turned_out_well is None:
+        return own
+    # What was recalled before an attempt helped, or did not, as the attempt turned out.
+    recalled = [each for each in dict.fromkeys(record.recalled) if each != record.id]
+    level = HELPED if record.turned_out_well else NOT_HELPED
+    return (*own, *(Increment("credit", each, "", level, 0) for each in recalled[: limits.LESSONS_PER_RECORD_MAX]))
 
 
 def _is_echo(record: Record) -> bool:
@@ -163,7 +157,7 @@ def _is_echo(record: Record) -> bool:
     return False
 
 
-# How every context begins (`recall.fence`).
+# How every context begins (`brief.fence`).
 OUR_FENCE: Final = "<hardwon-memory"
 
 
@@ -279,14 +273,10 @@ def _of_trajectory(trajectory: Trajectory) -> tuple[Increment, ...]:
     return (*pairs, *acts)
 
 
-def _of_cleaned(cleaned: Cleaned) -> tuple[Increment, ...]:
-    return tuple(Increment._make(lesson) for lesson in cleaned.lessons)
-
-
 _TEACHERS: Final[Mapping[str, Callable[..., tuple[Increment, ...]]]] = {
     "experience": _of_experience,
     "fix": _of_fix,
-    "cleaned": _of_cleaned,
+    "cleaned": lambda cleaned: tuple(map(Increment._make, cleaned.lessons)),
     "episode": _of_episode,
     "trajectory": _of_trajectory,
 }
@@ -374,17 +364,13 @@ def _keys_of_experience(record: Experience) -> Iterator[str]:
 
 def given_key(name: str, value: object) -> str:
     """Of experiences whose caller gave this key with this value, and that no folder of the tree tells so."""
-    from hardwon.text.words import spelled
-
-    said = spelled(value)
-    return f"given:{key_of(name, _as_json(value) if said is None else said)}"
-
-
-def _as_json(value: object) -> str:
-    try:
-        return json.dumps(value, sort_keys=True, default=str)
-    except (TypeError, ValueError, RecursionError):  # no record holds it, so no record is found by it
-        return repr(type(value))
+    text = spelled(value)
+    if text is None:
+        try:
+            text = json.dumps(value, sort_keys=True, default=str)
+        except (TypeError, ValueError, RecursionError):  # no record holds it, so no record is found by it
+            text = repr(type(value))
+    return f"given:{key_of(name, text)}"
 
 
 def attempt_key(action: str) -> str:
@@ -429,7 +415,7 @@ def cleaned_key(signature: str) -> str:
 
 def adopted_key(origin: str) -> str:
     """Of what came without records from one sort of store. It teaches no lessons: like rules that somebody wrote down, it is
-    read as it is (`learn.adopted`)."""
+    read as it is (`learn.support`)."""
     return f"adopted:{origin}"
 
 
@@ -489,7 +475,7 @@ def sum_counts(taught: Iterable[RecordCounts]) -> dict[TallyKey, list[Any]]:
     return tallies
 
 
-# ---- signatures ------------------------------------------------------------
+# --- signatures -------------------------------------------------------------------------------------------------
 
 _PROMPT_CHARS: Final = 50
 _REMEMBERED_CHARS: Final = 2_000  # of a prompt: a thousand of them take little room

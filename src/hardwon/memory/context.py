@@ -57,7 +57,7 @@ from hardwon.search.terms import Filters
 from hardwon.store.types import Found, Store
 from hardwon.text.clean import CUT, clean_line
 from hardwon.text.failures import error_core, failure_hash, shows_error
-from hardwon.text.shell import reported
+from hardwon.text.shell import reported_failure
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import cut_to_tokens
 
@@ -484,7 +484,7 @@ def _failure_in(step: Step) -> tuple[str, str]:
     """How a step failed, and what shows it. Of a failure that only its reward tells, that is what was observed."""
     error = error_in(step.observation)
     if error or worked(step):
-        return error, reported(step.observation) or step.observation
+        return error, reported_failure(step.observation) or step.observation
     return failure_hash(step.observation) if step.observation.strip() else "", step.observation
 
 

@@ -64,7 +64,7 @@ def new_id(at: datetime | None = None) -> str:
 
 
 def derived_id(*parts: str | bytes) -> str:
-    """An id that whoever knows the parts comes to as well (a UUIDv8). Bytes and texts are told apart by nothing but their
+    """An id that whoever knows the parts comes to as well (a UUIDv8). Bytes and texts differ by nothing but their
     place, so a caller always gives the same sorts in the same order."""
     digest = blake2b(digest_size=16)
     for part in parts:

@@ -4,7 +4,7 @@ them carry. No I/O.
 Truth is a log of records. Each record says what was tried or found (its own fields) inside an envelope (`metadata`): where
 it came from, when and at which commit, how far it may be believed, and to which project it belongs. Records never change;
 what happens to one later (verified, superseded, forgotten …) is an `Event` of its own, and the status that a reader sees is
-computed from both (`govern.lifecycle`).
+computed from both (`trust.lifecycle`).
 
 As JSON, a record is one object with the names below. Times are ISO 8601 in UTC; the metadata schema's own JSON has whole
 milliseconds instead, is read as well, and is written by `to_agentdb`. Absent optional fields are left out.
@@ -314,21 +314,16 @@ class Experience(Record):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         schema = handler.resolve_ref_schema(handler(core))
-        routed = {"oneOf": [_route_schema(outcome, tool, route) for (outcome, tool), route in ROUTES.items()]}
+        routes: list[dict[str, Any]] = []
+        for (outcome, tool), route in ROUTES.items():
+            properties: dict[str, Any] = {"outcome": {"const": outcome}, "tool": {"const": tool} if tool else {"type": "null"}}
+            properties |= {route[0]: {"enum": list(route[1])}} if route else {}
+            required = [name for name in properties if name != "tool" or tool]
+            routes.append({"properties": properties, "required": required})
         unrouted = {"properties": {"unrouted": {"type": "string"}}, "required": ["unrouted"]}
         own = {"properties": {"own_schema": {"const": True}}, "required": ["own_schema"]}
-        schema["anyOf"] = [routed, unrouted, own]
+        schema["anyOf"] = [{"oneOf": routes}, unrouted, own]
         return schema
-
-
-def _route_schema(outcome: str, tool: str | None, route: Route | None) -> dict[str, Any]:
-    properties: dict[str, Any] = {"outcome": {"const": outcome}}
-    properties["tool"] = {"const": tool} if tool else {"type": "null"}
-    required = ["outcome", "tool"] if tool else ["outcome"]
-    if route:
-        properties[route[0]] = {"enum": list(route[1])}
-        required.append(route[0])
-    return {"properties": properties, "required": required}
 
 
 class Entities(Model):
@@ -386,11 +381,11 @@ class Trajectory(Record):
         return data
 
 
-def _cut_card_text(value: object) -> object:
-    return value[: limits.CARD_TEXT_CHARS_MAX] if isinstance(value, str) else value
-
-
-CardText = Annotated[Text, Field(max_length=limits.CARD_TEXT_CHARS_MAX), BeforeValidator(_cut_card_text)]
+CardText = Annotated[
+    Text,
+    Field(max_length=limits.CARD_TEXT_CHARS_MAX),
+    BeforeValidator(lambda value: value[: limits.CARD_TEXT_CHARS_MAX] if isinstance(value, str) else value),
+]
 
 
 class MistakeCard(Model):
@@ -523,8 +518,7 @@ class Decision(Record):
 
 class Adopted(Record):
     """What another store had added up, without the records it was added up from. `origin` names the sort of store, and with it
-    what `data` looks like (`learn.adopted` reads it). One source's word: it suggests, until records bear it out or somebody
-    verifies it."""
+    what `data` looks like. One source's word: it suggests, until records bear it out or somebody verifies it."""
 
     kind: Literal["adopted"] = "adopted"
     origin: Annotated[RequiredName, Field(description="The sort of store it came from.")]
@@ -536,7 +530,7 @@ LessonText = Annotated[str, Field(strict=True, max_length=limits.TEXT_CHARS_MAX)
 
 class Cleaned(Record):
     """A fix that left the history: who tried what and when, in short, and what it taught, which counts as before. `packed` is
-    the fix itself (`store.packing`), from which `undo` brings it back; once the memory was compacted it is gone."""
+    the fix itself, from which `undo` brings it back; once the memory was compacted it is gone."""
 
     kind: Literal["cleaned"] = "cleaned"
     decision: RecordId

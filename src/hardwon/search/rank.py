@@ -8,14 +8,9 @@ Measured on replayed SQL episodes, by the share of the first five hits that are 
 0.03 to 0.04 to text alone (at 0.2 half of that; vectors alone lose 0.06), an outcome at 0.05 hardly costs anything and at 0.3
 costs 0.03. Trust, age and usefulness are ties there: they decide between equals.
 
-How well a text answers a question by its words, as SQLite's full-text search has it (Okapi BM25).
-
-SQLite computes this itself. PostgreSQL's own ranking knows nothing of how rare a word is, so its candidates are scored here,
-from how often each has a word, how many texts have it, and how long texts are. Then both engines order the same texts the same.
-
-What recall hands back.
-
-A record of any kind in a few words, wherever people read it.
+How well a text answers a question by its words is Okapi BM25. SQLite's full-text search computes it itself. PostgreSQL's own
+ranking knows nothing of how rare a word is, so its candidates are scored here, from how often each has a word, how many texts
+have it, and how long texts are. Then both engines order the same texts the same.
 """
 
 from __future__ import annotations
@@ -39,8 +34,6 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.text.clean import clean_line
-
-# ---- rank ------------------------------------------------------------
 
 TEXT: Final = 1.0
 EXACT: Final = 0.5
@@ -102,8 +95,9 @@ def rank(candidates: Iterable[Candidate], k: int, today: int, *, about_error: bo
     given = list(candidates)
     best_text = max((candidate.text for candidate in given), default=0.0) or 1.0
     ranked = _sorted(Ranked.of(each, _parts(each, best_text, today, about_error)) for each in given)
-    if len({each.said for each in given}) < len(given):
-        ranked = _sorted(_without_repeats(ranked))
+    if len({each.said for each in given}) < len(given):  # what a better hit says is worth less when it is said again
+        best = {each.candidate.said: each for each in reversed(ranked)}
+        ranked = _sorted(each if best[each.candidate.said] is each else each.moved("repeats", REPEATS) for each in ranked)
     return _taking_turns(ranked)[:k]
 
 
@@ -138,16 +132,6 @@ def _parts(candidate: Candidate, best_text: float, today: int, about_error: bool
         credited = candidate.helped + candidate.hindered
         why["useful"] = USEFUL * (candidate.helped - candidate.hindered) / (credited + 2)
     return why
-
-
-def _without_repeats(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """What was said by a better hit is worth less when it is said again."""
-    seen: set[str] = set()
-    kept = []
-    for each in ranked:
-        kept.append(each.moved("repeats", REPEATS) if each.candidate.said in seen else each)
-        seen.add(each.candidate.said)
-    return kept
 
 
 def _taking_turns(ranked: list[Ranked]) -> list[Ranked]:
@@ -186,7 +170,7 @@ def _capped(ranked: Sequence[Ranked]) -> list[Ranked]:
 _WAITS: Final = "influence"
 _STEP: Final = 1e-6  # keeps the order of those that have to wait
 
-# ---- bm25 ------------------------------------------------------------
+# --- Okapi BM25 -------------------------------------------------------------------------------------------------
 
 # How soon a word that is repeated stops counting more.
 K1: Final = 1.2
@@ -232,7 +216,7 @@ def scores(terms: Sequence[str], texts: Sequence[str], frequencies: Frequencies)
     return found
 
 
-# ---- hit ------------------------------------------------------------
+# --- what recall hands back -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -251,9 +235,6 @@ class Hit:
         stale = ", stale" if self.stale else ""
         line = f"{self.score:.2f} {outcome_of(self.record) or self.record.kind}{stale}: {headline(self.record)}"
         return clean_line(line, limits.CONTEXT_LINE_CHARS_MAX)
-
-
-# ---- headline ------------------------------------------------------------
 
 
 def headline(record: AnyRecord) -> str:

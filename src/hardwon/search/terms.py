@@ -1,11 +1,8 @@
-"""Which parts of a record a search looks at.
-
-What a caller may narrow a question by.
-"""
+"""Which parts of a record a search looks at, and what a caller may narrow a question by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain
 from typing import Annotated, Any, Final
 
@@ -15,8 +12,6 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.fields import Model, Name, Text, Time, refuse
 from hardwon.records.kinds import Episode, Experience, Fact, Fix, Kind, Outcome, Record, Status, Trajectory
-
-# ---- searchable ------------------------------------------------------------
 
 
 def searchable_text(record: Record) -> str:
@@ -43,18 +38,11 @@ def own_texts(record: Record) -> Iterable[str]:
         own = (record.task_id, record.trajectory_summary, *record.mistakes, *record.successes)
         return chain(own, *((card.mistake_type, card.lesson, card.evidence) for card in record.mistake_cards))
     if isinstance(record, Fix):
-        return _fix_parts(record)
+        issue = record.issue
+        what = (issue.model, issue.issue_type, issue.description, issue.error_output or "", record.analysis)
+        more = (record.notes or "", issue.test_prompt or "", issue.actual_response or "", record.fixer_type)
+        return chain(what, record.fix_commands, more)
     return []
-
-
-def _fix_parts(fix: Fix) -> Iterator[str]:
-    issue = fix.issue
-    yield from (issue.model, issue.issue_type, issue.description, issue.error_output or "", fix.analysis)
-    yield from fix.fix_commands
-    yield from (fix.notes or "", issue.test_prompt or "", issue.actual_response or "", fix.fixer_type)
-
-
-# ---- filters ------------------------------------------------------------
 
 
 def _check_pair(pair: str) -> str:

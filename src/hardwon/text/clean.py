@@ -32,7 +32,7 @@ def clean_line(text: str, limit: int) -> str:
 
     Joiners go as well: without them a composed emoji falls apart and a few scripts look less fine, with them a word can be
     made that reads the same and is found by no filter."""
-    text = _harmless(" ".join(_seen(text).split()))
+    text = _harmless(" ".join(_visible_part(text).split()))
     if text[:1] in _BLOCK_STARTS and (block := _MARKDOWN_BLOCK.match(text)):
         text = f"{text[: block.start(1)]}\\{text[block.start(1) :]}"
     return _cut(text, limit)
@@ -50,11 +50,11 @@ def clean_code(text: str, limit: int) -> list[str]:
 
 
 def clean_code_line(line: str) -> str:
-    text = _cut(_harmless(_seen(line.expandtabs(4)).rstrip()), limits.CONTEXT_LINE_CHARS_MAX - len(CODE_INDENT))
+    text = _cut(_harmless(_visible_part(line.expandtabs(4)).rstrip()), limits.CONTEXT_LINE_CHARS_MAX - len(CODE_INDENT))
     return CODE_INDENT + text if text.strip() else ""
 
 
-def _seen(text: str) -> str:
+def _visible_part(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = _ESCAPE_SEQUENCE.sub("", text).translate(_visible)
@@ -62,7 +62,8 @@ def _seen(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    return _without_special_tokens(_without_fences(text))
+    text = _replaced(text, [fence.span() for fence in _fences(text)], EARLIER_CONTEXT)
+    return _replaced(text, [(special.end(), special.end()) for special in _SPECIAL.finditer(_plainly(text))], " ")
 
 
 def _cut(text: str, limit: int) -> str:
@@ -201,14 +202,6 @@ def _replaced(text: str, spans: list[tuple[int, int]], new: str) -> str:
     starts = [0, *(end for _, end in spans)]
     ends = [*(start for start, _ in spans), len(text)]
     return new.join(text[start:end] for start, end in zip(starts, ends, strict=True))
-
-
-def _without_fences(text: str) -> str:
-    return _replaced(text, [fence.span() for fence in _fences(text)], EARLIER_CONTEXT)
-
-
-def _without_special_tokens(text: str) -> str:
-    return _replaced(text, [(special.end(), special.end()) for special in _SPECIAL.finditer(_plainly(text))], " ")
 
 
 def without_mark_of(text: str, mark: str) -> str:

@@ -3,7 +3,7 @@
 It would rather miss one than see one where there is none: facts are told apart by what they name. Whatever a pattern repeats
 is bounded, so that time grows with the text alone.
 
-Which files a text is about: the words in it that look like paths. Whether there are such files is for others to see.
+At the end: the words of a text that look like paths. Whether there are such files is for others to see.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.records.kinds import Entities
-
-# ---- entities ------------------------------------------------------------
 
 
 class _Mention(NamedTuple):
@@ -34,31 +32,23 @@ class Named(NamedTuple):
     error_codes: tuple[str, ...] = ()
 
 
-_NOTHING: Final = Named()
-
-
 def find(text: str) -> Named:
     """What the text names, as far as it is read (`FACT_READ_CHARS_MAX`)."""
     text = read_part(text)
     if _PROSE.fullmatch(text):  # the usual case, at a third of the price
-        return _find_in_prose(text)
+        files = _distinct(_files(text)) if "file" in text else ()
+        may_have_codes = "tatus " in text or "rrno " in text or _STATUS.search(text)
+        return Named(files, (), _distinct(_libraries(text), fold=True), _distinct(_error_codes(text)) if may_have_codes else ())
     if any(mark in text for mark in ("://", "www.", "@", "[REDACTED:")):
-        text = _ADDRESS.sub(_blank, text)
+        text = _ADDRESS.sub(lambda found: " " * (found.end() - found.start()), text)
     codes = _distinct(_error_codes(text))
     functions = (place for place in _functions(text) if place.name not in codes and not _is_file(place.name))
     return Named(_distinct(_files(text)), _distinct(functions), _distinct(_libraries(text), fold=True), codes)
 
 
-def _find_in_prose(text: str) -> Named:
-    files = _distinct(_files(text)) if "file" in text else ()
-    codes = _distinct(_error_codes(text)) if "tatus " in text or "rrno " in text or _STATUS.search(text) else ()
-    libraries = _distinct(_libraries(text), fold=True)
-    return Named(files, (), libraries, codes) if files or codes or libraries else _NOTHING
-
-
 def added(given: Entities, found: Named) -> Entities:
     """What the caller names stays, and comes first; what is found is added."""
-    if found == _NOTHING:
+    if not any(found):
         return given
     codes = _joined(given.error_codes or [], found.error_codes)
     return given.altered(
@@ -110,10 +100,6 @@ _ADDRESS: Final = re.compile(
 )
 
 
-def _blank(found: re.Match[str]) -> str:
-    return " " * (found.end() - found.start())
-
-
 # --- files ------------------------------------------------------------------------------------------------------
 
 _EXTENSIONS: Final = frozenset(
@@ -153,16 +139,12 @@ def _files(text: str) -> Iterator[_Mention]:
     for found in _TOKEN.finditer(text):
         token = found[0]
         if "." in token or "/" in token or "\\" in token or token.strip(":") in _BARE_FILES:
-            name = _path_in(token.partition("::")[0])
+            name = token.partition("::")[0].rstrip(".:")
+            # Without what a sentence, a compiler or a traceback puts behind a path.
+            line = _LINE.search(name) if ":" in name or "#" in name else None
+            name = name[: line.start()] if line else name
             if name and _is_file(name):
                 yield _Mention(found.start(), name)
-
-
-def _path_in(token: str) -> str:
-    """Without what a sentence, a compiler or a traceback puts behind a path."""
-    name = token.rstrip(".:")
-    line = _LINE.search(name) if ":" in name or "#" in name else None
-    return name[: line.start()] if line else name
 
 
 def _is_file(name: str) -> bool:
@@ -342,15 +324,10 @@ def _libraries(text: str) -> Iterator[_Mention]:
             if _names_library(found[2], ticked=bool(found[1])):
                 yield _Mention(found.start(2), found[2])
     if "import" in text or "require(" in text:
-        yield from _imported(text)
-
-
-def _imported(text: str) -> Iterator[_Mention]:
-    yield from (_Mention(found.start(1), found[1]) for found in _FROM_IMPORT.finditer(text))
-    for found in _IMPORT.finditer(text):
-        for part in found[1].split(","):
-            yield _Mention(found.start(1), part.split()[0].partition(".")[0])
-    yield from (_Mention(found.start(2), found[2]) for found in _REQUIRE.finditer(text))
+        yield from (_Mention(found.start(1), found[1]) for found in _FROM_IMPORT.finditer(text))
+        for found in _IMPORT.finditer(text):
+            yield from (_Mention(found.start(1), part.split()[0].partition(".")[0]) for part in found[1].split(","))
+        yield from (_Mention(found.start(2), found[2]) for found in _REQUIRE.finditer(text))
 
 
 _DIGIT: Final = re.compile(r"[0-9]")
@@ -368,16 +345,13 @@ def _with_versions(text: str) -> Iterator[_Mention]:
         known = name.lower().replace("_", "-") in _LIBRARIES
         certain = name.startswith("@") or (len(name) > 1 and version[0].count(".") >= 2)
         specified = sign[0] in "@=~><!"
-        if (known and (specified or sign == "-" or _is_version_of(name, version[0]))) or (specified and certain):
+        # After a space a plain number is a version where the name is not countable: `Redis 7`, not `requests 20 times`.
+        of_name = "." in version[0] or name.lower() not in _COUNTABLE
+        if (known and (specified or sign == "-" or of_name)) or (specified and certain):
             yield _Mention(begin + before.rindex(word[0]) + found.start(1), name)
 
 
 _NAME_CHARS_BEFORE: Final = 140
-
-
-def _is_version_of(name: str, version: str) -> bool:
-    """After a space a plain number is a version where nobody counts what the name says: `Redis 7`, not `requests 20 times`."""
-    return "." in version or name.lower() not in _COUNTABLE
 
 
 _COUNTABLE: Final = frozenset(
@@ -438,7 +412,7 @@ def _error_codes(text: str) -> Iterator[_Mention]:
             yield _Mention(found.start(), name)
 
 
-# ---- provenance ------------------------------------------------------------
+# --- paths ------------------------------------------------------------------------------------------------------
 
 _WORD: Final = r"[\w@+~-]"
 _LOOKS_LIKE_ONE: Final = re.compile(rf"[./]{_WORD}")  # most sentences have nothing like it, and this finds out in no time
@@ -472,7 +446,7 @@ def path_words(text: str) -> list[str]:
     for said in beginning.split():
         if "/" in said or "." in said:  # the pattern costs ten times what this does
             for word in _PATH.findall(said):
-                if len(word) <= limits.PATH_CHARS_MAX and _may_be_told(word):
+                if len(word) <= limits.PATH_CHARS_MAX and _may_be_named(word):
                     found[word.removeprefix("./")] = None
             if len(found) >= limits.PATHS_TRIED_MAX:
                 break
@@ -480,8 +454,8 @@ def path_words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=limits.FOUND_FILES_REMEMBERED_MAX)  # the same few files are named again and again
-def _may_be_told(word: str) -> bool:
-    return not _of_git(word) and not holds_secrets(word)
+def _may_be_named(word: str) -> bool:
+    return ".git" not in word.lower().split("/") and not holds_secrets(word)
 
 
 def holds_secrets(path: str) -> bool:
@@ -490,7 +464,3 @@ def holds_secrets(path: str) -> bool:
     if named.endswith(_SECRET_ENDINGS):
         return True
     return _MAY_BE_SECRET.search(named) is not None and _SECRET.search(named) is not None
-
-
-def _of_git(path: str) -> bool:
-    return ".git" in path.lower().split("/")

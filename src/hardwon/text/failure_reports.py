@@ -136,10 +136,6 @@ def _rest(match: re.Match[str]) -> str:
     return match.string[match.start() : end if end >= 0 else None]
 
 
-def _whole(match: re.Match[str]) -> str:
-    return match.group().strip()
-
-
 def _placed(said: str, place: str) -> str:
     """An assertion of two values is told apart by where it stands; any other message speaks for itself."""
     if said.startswith("AssertionError: assert "):  # as an assertion is shown depends on who shows it
@@ -319,10 +315,6 @@ def _jest(match: re.Match[str]) -> str:
     said = next((line for line in lines[1:] if line), "")
     name = lines[0].removeprefix("● ").rpartition(" \u203a ")[2]
     return said if _IS_RAISED.match(said) and not said.startswith("Assert") else f"{said} in {name}"
-
-
-def _terminated(match: re.Match[str]) -> str:
-    return f"{match[1]}: {match[2]}" if match[2] else match[1]
 
 
 def _gradle(match: re.Match[str]) -> str:
@@ -582,7 +574,11 @@ REPORTS: Final[tuple[ReportFormat, ...]] = (
     _worded("undefined ref", r"undefined reference to ", _rest),
     # Stacks that come after the message, and exceptions that stand alone.
     _report("●", r"\n[ \t]*● (?!Console\b)\S", _jest),
-    _report("terminate called", r"\nterminate called after [^\n]* '([^'\n]+)'(?:\n *what\(\): +([^\n]*))?", _terminated),
+    _report(
+        "terminate called",
+        r"\nterminate called after [^\n]* '([^'\n]+)'(?:\n *what\(\): +([^\n]*))?",
+        lambda match: ": ".join(filter(None, match.groups())),
+    ),
     _report("went wrong:", r"\n\* What went wrong:\n", _gradle),
     _report("unhandledpromise", r"\n\[?UnhandledPromiseRejection: ", _rejected),
     _report("at ", _FRAME, _thrown),
@@ -604,7 +600,7 @@ REPORTS: Final[tuple[ReportFormat, ...]] = (
     _worded(_ANY, rf"[\n:)][ \t]*+(?:[Gg]ot |\(\d{{3,5}}, [\"'])?(?:{_SYSTEM}|{_SQL})"),
     _worded(_ANY, rf"\n[ \t]{{0,4}}(?:[\w./+-]+: )?(?:{_REFUSAL})"),
     _worded("recognized", r"is not recognized as (?:an internal|the name)"),
-    _worded("egmentation fault", r"[Ss]egmentation fault", _whole),
+    _worded("egmentation fault", r"[Ss]egmentation fault", lambda match: match.group().strip()),
     _worded(
         "occurred", r"\n(?:[\w./+-]+: )?[A-Z][\w-]*(?: \w+){0,3} (?:error|exception)s? (?:has )?occurred\b", _line, _happened
     ),

@@ -1,23 +1,24 @@
-"""Whether a sentence can stand alone: pronouns that stand for nothing in it, and times that are told from the day on which it
-was said. English; whatever is not sure is left alone. No I/O.
+"""Whether a sentence can stand alone, and whether a fact says again what another says already. No I/O.
+
+What keeps a sentence from standing alone: pronouns that stand for nothing in it, and times that are counted from the day on
+which it was said. English; whatever is not sure is left alone.
 
 Times are resolved where the record's own time tells them, in UTC: `yesterday` becomes `yesterday (2026-11-14)`. That is done
 only in sentences that report what happened, or announce what will: what is done every day, or has such a name, would get a date
 that is false. Elsewhere in prose the words are named and stay as they are. Nothing is touched inside code, quotes, paths and
 identifiers, and what has its date behind it already stays as it is.
 
-When a fact says again what another says already, and the key under which the two meet. No I/O.
-
-Rather two records of one thing than one record of two: what is taken for a repetition is not kept as a record of its own. So no
-word is weighed here. Two sentences say the same if they have the same words, signs and symbols in the same order, but for white
-space, the punctuation between words, the capital letter that begins a sentence, and a few words that never change a meaning.
+Facts that say the same meet under one key. Rather two records of one thing than one record of two: what is taken for a
+repetition is not kept as a record of its own. So no word is weighed here. Two sentences say the same if they have the same
+words, signs and symbols in the same order, but for white space, the punctuation between words, the capital letter that
+begins a sentence, and a few words that never change a meaning.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -29,8 +30,6 @@ from hardwon import limits
 from hardwon.records.kinds import Entities, Fact
 from hardwon.text.entities import read_part
 from hardwon.text.words import canonical
-
-# ---- sentences ------------------------------------------------------------
 
 FlawKind = Literal["pronoun", "relative_date", "reference"]
 
@@ -74,21 +73,18 @@ def lint(sentence: str, at: datetime) -> Linted:
         if any(word in lowered for word in _TIME_WORDS):
             flaws += _times(text, at.astimezone(UTC))
         if "above" in lowered or "below" in lowered or "as " in lowered:
-            flaws += _references(text)
+            for found in _REFERENCE.finditer(_without_quotes(text)):
+                flaws.append(Flaw("reference", found[0], found.start(), "say here what is said there"))
     if not flaws:
         return Linted(sentence)
     flaws = sorted(flaws, key=lambda flaw: flaw.start)[: limits.FINDINGS_MAX]
-    return Linted(_with_times(sentence, flaws), tuple(flaws))
-
-
-def _with_times(sentence: str, flaws: list[Flaw]) -> str:
     parts, done = [], 0
     for flaw in flaws:
         if flaw.resolved:
             end = flaw.start + len(flaw.words)
             parts += [sentence[done:end], f" ({flaw.resolved})"]
             done = end
-    return "".join((*parts, sentence[done:]))
+    return Linted("".join((*parts, sentence[done:])), tuple(flaws))
 
 
 # --- what is not prose ------------------------------------------------------------------------------------------
@@ -210,26 +206,25 @@ _AMBIGUOUS: Final = "say the date; from when it is counted cannot be told"
 def _times(text: str, at: datetime) -> Iterator[Flaw]:
     plain = _without_quotes(text)
     matches = list(_TIME.finditer(plain))
-    listed = _listed(plain, matches)
-    for found, told in zip(matches, _sentences(plain, matches), strict=True):
+    listed: set[int] = set()  # where the words stand one after the other, as the values of something do
+    for one, other in pairwise(matches):
+        if _JOINS.fullmatch(plain, one.end(), other.start()):
+            listed |= {one.start(), other.start()}
+    for found, tense in zip(matches, _tenses(plain, matches), strict=True):
         before = plain[max(0, found.start() - _CLAUSE_CHARS) : found.start()]
         if _HAS_DATE.match(plain, found.end()) or not _is_meant(found, before, plain[found.end() : found.end() + 4]):
             continue
         words = found[0]
         if found["vague"]:
             yield Flaw("relative_date", words, found.start(), _VAGUE)
-        elif found.start() in listed or not told.reports(found, before) or _is_name(found, before, plain):
+        elif found.start() in listed or not tense.reports(found, before) or _is_name(found, before, plain):
             yield Flaw("relative_date", words, found.start(), _UNSURE)
         else:
-            yield _dated(found, at, about=bool(found["ago"] and _ABOUT.search(before)))
-
-
-def _dated(found: re.Match[str], at: datetime, *, about: bool) -> Flaw:
-    try:
-        resolved = _resolved(found, at, about=about)
-    except (OverflowError, ValueError):  # before the first year, or after the last
-        return Flaw("relative_date", found[0], found.start(), _AMBIGUOUS)
-    return Flaw("relative_date", found[0], found.start(), f"it is {resolved}", resolved)
+            try:
+                resolved = _resolved(found, at, about=bool(found["ago"] and _ABOUT.search(before)))
+                yield Flaw("relative_date", words, found.start(), f"it is {resolved}", resolved)
+            except (OverflowError, ValueError):  # before the first year, or after the last
+                yield Flaw("relative_date", words, found.start(), _AMBIGUOUS)
 
 
 class _Tense(NamedTuple):
@@ -248,39 +243,27 @@ class _Tense(NamedTuple):
         return self.past or self.coming
 
 
-def _sentences(plain: str, matches: list[re.Match[str]]) -> Iterator[_Tense]:
-    """For each of the matches the sentence in which it stands; every sentence is read once."""
+def _tenses(plain: str, matches: list[re.Match[str]]) -> Iterator[_Tense]:
+    """For each of the matches that of the sentence in which it stands; every sentence is read once."""
     ends = (found.start() for found in _SENTENCE_ENDS.finditer(plain))
-    begin, end, told = 0, -1, _Tense(False, False, False)
+    begin, end, tense = 0, -1, _Tense(False, False, False)
     for found in matches:
         if found.start() > end:
             while found.start() > end:
                 begin, end = end + 1, next(ends, len(plain))
-            told = _told(plain[begin:end])
-        yield told
+            tense = _tense_of(plain[begin:end])
+        yield tense
 
 
-def _told(sentence: str) -> _Tense:
+def _tense_of(sentence: str) -> _Tense:
     if _TIME_AND_AGAIN.search(sentence):
         return _Tense(False, False, False)
-    return _Tense(_happened(_WHOSE.split(sentence, maxsplit=1)[0]), bool(_COMING.search(sentence)), True)
-
-
-def _happened(clause: str) -> bool:
-    """Of what "that" or "who" tells nothing is taken: jobs that failed may be any day's."""
-    return any(
+    clause = _WHOSE.split(sentence, maxsplit=1)[0]  # of what comes after nothing is taken: jobs that failed may be any day's
+    past = any(
         found["sure"] or ((found["before"] or "").lower() not in _NO_VERB_AFTER and found["past"].lower() not in _NO_PAST)
         for found in _HAPPENED.finditer(clause)
     )
-
-
-def _listed(plain: str, matches: list[re.Match[str]]) -> set[int]:
-    """Where the words are told one after the other, as the values of something are."""
-    listed: set[int] = set()
-    for one, other in pairwise(matches):
-        if _JOINS.fullmatch(plain, one.end(), other.start()):
-            listed |= {one.start(), other.start()}
-    return listed
+    return _Tense(past, bool(_COMING.search(sentence)), True)
 
 
 def _is_name(found: re.Match[str], before: str, plain: str) -> bool:
@@ -307,7 +290,9 @@ def _is_meant(found: re.Match[str], before: str, after: str) -> bool:
 def _resolved(found: re.Match[str], at: datetime, *, about: bool) -> str:
     today = at.date()
     if found["day"]:
-        return _day(found["day"].lower(), today)
+        words = " ".join(found["day"].lower().split())
+        away = next((days for name, days in _DAYS_FROM_NOW if name in words), 0)
+        return f"night to {today}" if words == "last night" else str(today + timedelta(days=away))
     if found["turn"]:
         return _turn(found["which"].lower(), found["period"].lower(), today)
     if found["ago"]:
@@ -321,13 +306,6 @@ def _number(words: str) -> int:
 
 
 _DAYS_FROM_NOW: Final = (("before yesterday", -2), ("after tomorrow", 2), ("yesterday", -1), ("tomorrow", 1))
-
-
-def _day(words: str, today: date) -> str:
-    if words.split() == ["last", "night"]:
-        return f"night to {today}"
-    joined = " ".join(words.split())
-    return str(today + timedelta(days=next((days for name, days in _DAYS_FROM_NOW if name in joined), 0)))
 
 
 _STEPS: Final = {"last": -1, "this": 0, "next": 1}
@@ -479,12 +457,7 @@ _REFERENCE: Final = re.compile(
 )
 
 
-def _references(text: str) -> Iterator[Flaw]:
-    for found in _REFERENCE.finditer(_without_quotes(text)):
-        yield Flaw("reference", found[0], found.start(), "say here what is said there")
-
-
-# ---- repeats ------------------------------------------------------------
+# --- what says the same -----------------------------------------------------------------------------------------
 
 _ARTICLES: Final = frozenset(("a", "an", "the"))
 # No sentence says something else without them. Not among them: words that narrow ("just"), weigh
@@ -508,7 +481,7 @@ def said(text: str) -> tuple[str, ...]:
     if _BULLET.match(plain):
         plain = plain[1:]
     words = list(_words(plain))
-    kept = tuple(word for at, word in enumerate(words) if not _says_nothing(words, at))
+    kept = tuple(word for at, word in enumerate(words) if not _is_needless(words, at))
     return kept or tuple(words) or (plain,)
 
 
@@ -528,7 +501,7 @@ def _words(text: str) -> Iterator[str]:
         yield word
 
 
-def _says_nothing(words: list[str], at: int) -> bool:
+def _is_needless(words: list[str], at: int) -> bool:
     """An article with no noun behind it is the name of something: "column a is empty"."""
     if words[at] in _ARTICLES:
         return at + 1 < len(words) and words[at + 1] not in _NO_NOUNS
@@ -565,31 +538,18 @@ def same_words(one: Fact, other: Fact) -> bool:
 def repeats(first: Fact, again: Fact) -> bool:
     """Whether `again` says what `first` says, and brings nothing: no related file, tag, failure or entity in its envelope that
     the first has not. What tells a time from the day on which it was said says something else on another day."""
-    same = fact_key(first) == fact_key(again) and _brings_nothing(first, again)
-
-    return same and (
-        _day_of_fact(first) == _day_of_fact(again) or not any(each.startswith(RELATIVE_DATE) for each in again.findings or ())
-    )
-
-
-def _day_of_fact(fact: Fact) -> date:
-    return fact.metadata.context.timestamp.astimezone(UTC).date()
-
-
-def _brings_nothing(first: Fact, again: Fact) -> bool:
     had, has = first.metadata, again.metadata
+    days = {metadata.context.timestamp.astimezone(UTC).date() for metadata in (had, has)}
     files = {(file.path, file.hash) for file in had.context.related_files}
     return (
-        set(has.tags) <= set(had.tags)
+        fact_key(first) == fact_key(again)
+        and set(has.tags) <= set(had.tags)
         and all((file.path, file.hash) in files for file in has.context.related_files)
         and has.validation.failure_hash in (None, had.validation.failure_hash)
-        and all(map(_within, _names_in(again.entities), _names_in(first.entities)))
+        and all(new <= old for new, old in zip(_names_in(again.entities), _names_in(first.entities), strict=True))
+        and (len(days) == 1 or not any(each.startswith(RELATIVE_DATE) for each in again.findings or ()))
     )
 
 
-def _within(has: Iterable[str], had: Iterable[str]) -> bool:
-    return set(has) <= set(had)
-
-
-def _names_in(entities: Entities) -> tuple[list[str], ...]:
-    return entities.files, entities.functions, entities.libraries, entities.error_codes or []
+def _names_in(entities: Entities) -> list[set[str]]:
+    return [set(names or ()) for names in (entities.files, entities.functions, entities.libraries, entities.error_codes)]

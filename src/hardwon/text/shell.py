@@ -1,8 +1,7 @@
 """What a line that a shell runs tells by its looks: what commands it holds, whether its exit code speaks for them, whether it
 only looks around. It need not be right about every line: one that is not understood is taken for an ordinary command.
 
-How a command that was run is told as an observation: its first line says how it ended, the rest is what it printed.
-
+And how a command that was run is written as an observation: its first line says how it ended, the rest is what it printed.
 What other tools answer is judged by its words. Of a run the exit code is known, and it decides: a search that prints errors
 has worked, and a check that ends with 1 and prints nothing has not.
 """
@@ -14,8 +13,6 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from hardwon.text.failures import shows_error
-
-# ---- shell lines ------------------------------------------------------------
 
 _HEREDOC: Final = re.compile(r"(?<!<)<<-?(?!<)\s*(['\"]?)(\w+)\1")
 _QUOTED: Final = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", re.DOTALL)
@@ -132,20 +129,20 @@ def _without_here_documents(line: str) -> str:
     return "\n".join(kept)
 
 
-# ---- runs ------------------------------------------------------------
+# --- observations -----------------------------------------------------------------------------------------------
 
 _FIRST_LINE: Final = re.compile(
     r"(?:exit code (?P<code>\d{1,3})|killed by (?P<signal>SIG[A-Z0-9]+|signal \d+)) after \d+\.\d s(?:\n|\Z)"
 )
 
 
-def told(exit_code: int, signal: str, seconds: float, output: str) -> str:
+def run_observation(exit_code: int, signal: str, seconds: float, output: str) -> str:
     """The observation. `signal` is the name of the one that killed the command, empty where it ended by itself."""
     ended = f"killed by {signal}" if signal else f"exit code {exit_code}"
     return f"{ended} after {seconds:.1f} s\n{output}".rstrip("\n")
 
 
-def reported(observation: str) -> str:
+def reported_failure(observation: str) -> str:
     """The part of an observation that tells what failed; empty where nothing did."""
     run = _FIRST_LINE.match(observation)
     if run is None:

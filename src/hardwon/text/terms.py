@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 
-# What may stand inside a term besides letters and digits; the engines' tokenizers are told the
+# What may stand inside a term besides letters and digits; the engines' tokenizers are given the
 # same.
 TERM_PUNCTUATION: Final = "_.-/:@#+$"
 

@@ -18,7 +18,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, TypeAlias
 
 from hardwon import limits
@@ -50,7 +50,12 @@ def cut_to_tokens(text: str, budget: int, count: Counter = count_tokens) -> str:
     upto = next((end for end in ends if end > len(whole)), len(text))
     if whole and upto - len(whole) <= limits.WORD_CHARS_MAX:
         return whole
-    inside = [place for place in range(len(whole), upto) if not place or not _belongs_to_the_one_before(text, place)]
+    # An accent, or a part of a composed emoji, is not cut off: both halves would read differently.
+    inside = [
+        place
+        for place in range(len(whole), upto)
+        if not (place and (unicodedata.combining(text[place]) or text[place] in _JOINERS or text[place - 1] == "\u200d"))
+    ]
     return text[: _last_within(text, inside, budget, count)].rstrip() or whole
 
 
@@ -69,11 +74,6 @@ def _last_within(text: str, places: list[int], budget: int, count: Counter) -> i
         found -= back
         back *= 2
     return 0
-
-
-def _belongs_to_the_one_before(text: str, place: int) -> bool:
-    """An accent, or a part of a composed emoji: cut off, both halves would read differently."""
-    return bool(unicodedata.combining(text[place])) or text[place] in _JOINERS or text[place - 1] == "\u200d"
 
 
 # ---- what stands between two spaces
@@ -107,7 +107,7 @@ def _chunk_tokens(chunk: str) -> int:
     tokens = 0 if first == "\n" or joined else 1
     for place, run in enumerate(_RUNS.findall(chunk)):
         if not run.isascii():
-            tokens += sum(map(_character_counted, run))
+            tokens += sum(map(_character_tokens, run))
         elif run.isalpha():
             tokens += _letters_tokens(run, after_space=not place)
         else:
@@ -151,17 +151,7 @@ def _most_pieces(letters: str) -> int:
 _NEVER: Final = -1_000_000_000
 
 
-class _CharacterCounted(dict[str, int]):
-    def __missing__(self, character: str) -> int:
-        if len(self) >= _REMEMBERED_MAX:
-            self.clear()
-        self[character] = tokens = _character_tokens(character)
-        return tokens
-
-
-_character_counted = _CharacterCounted().__getitem__
-
-
+@lru_cache(maxsize=_REMEMBERED_MAX)
 def _character_tokens(character: str) -> int:
     """One per byte, of the form with the most bytes that a tokenizer may bring the text into first: a single ligature can
     stand for a whole phrase. Tokenizers that take accents apart and know no bytes take one per part."""

@@ -1,6 +1,5 @@
-"""One key for texts that say the same, whatever their case, spacing or trailing dot.
-
-Whether two texts say the same: a measure of their words. No I/O.
+"""Whether two texts say the same: by one key, whatever their case, spacing or trailing dot, and by a measure of their words.
+No I/O.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from hashlib import blake2b
 from typing import Final
 
 from hardwon import limits
-
-# ---- canonical ------------------------------------------------------------
 
 _AROUND: Final = " \t.,;:!-*•\"'`"
 
@@ -33,8 +30,6 @@ def key_of(*parts: object) -> str:
     text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"), default=str)
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
-
-# ---- wording ------------------------------------------------------------
 
 # From this share of common words on two texts may be near-duplicates.
 _SAME_FROM: Final = 0.8

@@ -1,8 +1,5 @@
-"""How far a record may be believed now: its envelope, then what happened to it since, in the order of (time, id).
-
-Who may claim what when a record is written, and what it takes to be published.
-
-Whether what a record says of files still holds: what they were then, against what is there now.
+"""How far a record may be believed: what it may claim when it is written, what happened to it since, in the order of
+(time, id), what it takes to be published, and whether what it says of files still holds.
 """
 
 from __future__ import annotations
@@ -13,8 +10,6 @@ from typing import Final
 
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Event, Metadata, RelatedFile, SourceType, StaleFile, Status, Validation, Verifier
-
-# ---- lifecycle ------------------------------------------------------------
 
 NEXT_STATUSES: Final[Mapping[Status, tuple[Status, ...]]] = {
     "hypothesis": ("verified", "archived"),
@@ -52,7 +47,7 @@ def not_undone(events: Iterable[Event]) -> list[Event]:
 
 
 def effective_validation(envelope: Validation, events: Iterable[Event]) -> Validation:
-    """What a reader is told. A function of the set of events: the order in which they arrive does not matter. `imported` comes
+    """What a reader sees. A function of the set of events: the order in which they arrive does not matter. `imported` comes
     first whenever it happened: it takes away what the record claims itself, not what was found out about it elsewhere. A record
     whose file in the tree vanished (`absent`), or gave way to an edit, is again what it was before when the file is `present`
     again; one whose related files changed (`stale`), when it is `fresh` again. A later status stands above both. What was
@@ -99,7 +94,7 @@ def _standing(envelope: Validation, events: Iterable[Event]) -> tuple[Validation
     return current, held
 
 
-# ---- trust ------------------------------------------------------------
+# --- what may be claimed ----------------------------------------------------------------------------------------
 
 # Sources whose record may be verified from the start, and by whom it then says that it was. What an
 # agent did is its own word until somebody else confirms it.
@@ -150,21 +145,16 @@ def least(statuses: Iterable[Status]) -> Status:
     return min(statuses, key=ORDER.index, default="hypothesis")
 
 
-# ---- staleness ------------------------------------------------------------
+# --- staleness --------------------------------------------------------------------------------------------------
 
 
 def stale_files(
     related: Iterable[RelatedFile], seen: Mapping[str, str | None], renames: Mapping[str, str]
 ) -> tuple[StaleFile, ...]:
     """What changed. `seen` has the SHA-1 of what is there now by path, None where nothing is; of a path that it does not have
-    nobody knows, and nothing is told. `renames` leads from a path that vanished to where its file went."""
-    told: dict[StaleFile, None] = {}
-    for file in related:
-        if file.path in seen:
-            found = _change_of(file, seen[file.path], seen, renames)
-            if found:
-                told[found] = None
-    return tuple(told)
+    nothing is known, and nothing is said. `renames` leads from a path that vanished to where its file went."""
+    changes = (_change_of(file, seen[file.path], seen, renames) for file in related if file.path in seen)
+    return tuple(dict.fromkeys(filter(None, changes)))
 
 
 def _change_of(

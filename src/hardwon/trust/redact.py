@@ -7,7 +7,7 @@ there the name is judged first, then whether the value is meant literally or is 
 Every pattern is linear on hostile text: a run of characters is scanned from one place only, or up to a fixed
 length, or is consumed whenever it was scanned.
 
-A record without its secrets.
+At the end stands what does this for a whole record, and for an event.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from pydantic import BaseModel
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.records.kinds import Event, Experience, Metadata, Record, safe_summary
-
-# ---- redaction ------------------------------------------------------------
 
 
 class _Later:
@@ -509,7 +507,7 @@ def redact_json(value: object, key: str = "") -> tuple[object, frozenset[str]]:
     return value, frozenset()
 
 
-# ---- cleaning ------------------------------------------------------------
+# ---- records without their secrets
 
 R = TypeVar("R", bound=Record)
 
@@ -551,22 +549,7 @@ def _collect(model: BaseModel, texts: list[str]) -> bool:
         elif type(value) is Metadata:
             suspicious |= _collect_envelope(value, texts)
         elif value is not None:
-            suspicious |= _collect_inner(value, texts)
-    return suspicious
-
-
-def _collect_inner(value: Any, texts: list[str]) -> bool:
-    if isinstance(value, BaseModel):
-        return _collect(value, texts)
-    if isinstance(value, dict):
-        return _collect_json(value, texts)
-    suspicious = False
-    if isinstance(value, list):
-        for item in value:
-            if type(item) is str:
-                texts.append(item)
-            elif isinstance(item, BaseModel):
-                suspicious |= _collect(item, texts)
+            suspicious |= _collect_json(value, texts)
     return suspicious
 
 
@@ -603,20 +586,18 @@ _names_or_holds_secret = _Known(lambda key: names_secret(key) or bool(redact(key
 
 
 def _collect_json(value: Any, texts: list[str]) -> bool:
+    """The same of whatever a field holds. Tuples hold no texts that somebody wrote."""
+    suspicious = False
     if isinstance(value, str):
         texts.append(value)
-        return False
-    suspicious = False
-    if isinstance(value, list):
+    elif isinstance(value, list):
         for item in value:
             suspicious |= _collect_json(item, texts)
     elif isinstance(value, dict):
         for key, item in value.items():
-            suspicious |= _names_or_holds_secret(key)
-            if type(item) is str:
-                texts.append(item)
-            else:
-                suspicious |= _collect_json(item, texts)
+            suspicious |= _names_or_holds_secret(key) | _collect_json(item, texts)
+    elif isinstance(value, BaseModel):
+        suspicious = _collect(value, texts)
     return suspicious
 
 
@@ -624,7 +605,7 @@ def _cleaned(record: R) -> R:
     data = record.model_dump(mode="json", exclude_none=True)
     kept = {name: data.pop(name) for name in _KEPT_AS_IT_IS if name in data}
     project = data["metadata"].pop("project_id")
-    if isinstance(record, Experience) and record.summary == _generated_summary(record.content):
+    if isinstance(record, Experience) and record.summary == safe_summary(record.content[: limits.SUMMARY_FROM_CONTENT_CHARS]):
         del data["summary"]  # it may hold the beginning of the secret: made anew from the cleaned content
     cleaned, labels = redact_json(data)
     if not labels:
@@ -633,7 +614,3 @@ def _cleaned(record: R) -> R:
     cleaned["metadata"] = cleaned["metadata"] | {"project_id": project}
     found = sorted({*labels, *(record.redacted or ())})
     return type(record).model_validate({**cleaned, **kept, "redacted": found})
-
-
-def _generated_summary(content: str) -> str:
-    return safe_summary(content[: limits.SUMMARY_FROM_CONTENT_CHARS])
