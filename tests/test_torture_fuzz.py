@@ -167,6 +167,7 @@ PARSING = frozenset(
 OURS = "reads what this program itself wrote into the same database"
 LEFT_OUT = {
     "hardwon.tree.datasets.generate": "a date that a caller names, refused by Python's own parser",
+    "hardwon.tree.datasets.demo": "our own words",
     "hardwon.adapters.langgraph": "what it wrote itself; test_langgraph.py has what others wrote under such names",
     "hardwon.trust.lifecycle": "hashes of 40 digits, by an expression of fixed length",
     "hardwon.capture.process": "the size of a terminal, as the system tells it",
