@@ -955,7 +955,7 @@ def test_a_full_disk_or_any_error_leaves_the_old_database(tmp_path: Path, monkey
 
     for place in ("copy_to", "become"):
         with monkeypatch.context() as patch:
-            patch.setattr(legacy_fixes.Claimed, place, fail)
+            patch.setattr(legacy_fixes.ClaimedDatabase, place, fail)
             with pytest.raises(HardwonError, match="no room"):
                 adopt_in_place(folder)
         assert names_in(folder) == ["ai_memory.db"]
@@ -1037,7 +1037,7 @@ def test_killed_at_any_instant_it_is_the_old_database_or_the_memory(tmp_path: Pa
 def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(8)
     template = legacy.many(tmp_path / "template.db", 500)
-    become = legacy_fixes.Claimed.become
+    become = legacy_fixes.ClaimedDatabase.become
     outcomes = Counter[str]()
     for turn in range(KILLS):
         folder = tmp_path / str(turn)
@@ -1045,11 +1045,11 @@ def test_killed_while_the_content_is_exchanged(tmp_path: Path, monkeypatch: pyte
         shutil.copyfile(template, folder / "ai_memory.db")
 
         def work(tell: Tell, folder: Path = folder) -> None:
-            def tell_and_become(claimed: legacy_fixes.Claimed, staged: Path) -> None:
+            def tell_and_become(claimed: legacy_fixes.ClaimedDatabase, staged: Path) -> None:
                 tell("0" * 36)
                 become(claimed, staged)
 
-            monkeypatch.setattr(legacy_fixes.Claimed, "become", tell_and_become)
+            monkeypatch.setattr(legacy_fixes.ClaimedDatabase, "become", tell_and_become)
             adopt_in_place(folder)
 
         child = Child.start(work)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.fixes.input import Attempt, as_text, fix_from, issue_from
+from hardwon.fixes.input import AttemptInput, as_text, fix_from, issue_from
 from hardwon.learn.tallies import recorded_signature
 from hardwon.memory import Memory
 from hardwon.records.kinds import Fix
@@ -33,7 +33,7 @@ REPLY = {
 
 def made(issue: Any = ISSUE, reply: Any = REPLY, notes: Any = None, **own: Any) -> Fix:
     said = {"fix_success": True, "verification_success": False, "execution_time": 1.5, "fixer_type": "qwen", **own}
-    return fix_from(Attempt(issue, reply, notes), **said, system_info=MACHINE)
+    return fix_from(AttemptInput(issue, reply, notes), **said, system_info=MACHINE)
 
 
 def test_every_known_key_has_its_place() -> None:
@@ -151,7 +151,7 @@ def test_any_mapping_will_do() -> None:
 
 def test_long_texts_are_cut_and_named() -> None:
     long = "x" * (limits.TEXT_CHARS_MAX + 1)
-    attempt = Attempt({**ISSUE, "model": "m" * 300, "description": long}, {"analysis": "short"})
+    attempt = AttemptInput({**ISSUE, "model": "m" * 300, "description": long}, {"analysis": "short"})
     assert attempt.cut == ["model", "description"]
     assert attempt.issue.description == long[:-1]
     assert attempt.issue.model == "m" * limits.NAME_CHARS_MAX
@@ -167,7 +167,7 @@ def test_whatever_a_model_rambles_fits_a_record(memory: Memory) -> None:
         **{f"more {number}": long for number in range(500)},
     }
     issue = dict.fromkeys(("description", "error_output", "test_prompt", "actual_response", "mine"), long)
-    attempt = Attempt({**issue, "test_environment": {"log": long}}, reply, long)
+    attempt = AttemptInput({**issue, "test_environment": {"log": long}}, reply, long)
     fix = fix_from(attempt, True, True, None, "qwen", MACHINE)
     kept = memory.keep(fix)
     assert memory.get(kept.id) == kept
@@ -237,8 +237,8 @@ def test_a_reply_that_is_no_mapping_is_kept_aside(reply: Any, kept: Any, analysi
     fix = made(reply=reply)
     assert (fix.other, fix.analysis, fix.fix_commands) == ({"ai_response": kept}, analysis, [])
     assert Fix.model_validate_json(fix.to_json()).other == {"ai_response": kept}
-    assert not Attempt(ISSUE, reply).has_reply
-    assert Attempt(ISSUE, {}).has_reply
+    assert not AttemptInput(ISSUE, reply).has_reply
+    assert AttemptInput(ISSUE, {}).has_reply
 
 
 def test_a_fixer_has_one_name() -> None:

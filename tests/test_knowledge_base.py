@@ -18,8 +18,8 @@ from hardwon.errors import InvalidInputError
 from hardwon.fixes.adopt import KNOWLEDGE_BASE_NAME
 from hardwon.fixes.history import CountedStrategy, Learned, PatternRow
 from hardwon.fixes.input import FixHistoryWarning
-from hardwon.fixes.knowledge_base import KnowledgeBase, beyond, knowledge_of, learned_knowledge, merged, said
-from hardwon.fixes.knowledge_file import AUTHOR, Keeper
+from hardwon.fixes.knowledge_base import KnowledgeBase, beyond, knowledge_of, learned_knowledge, merged, statements_of
+from hardwon.fixes.knowledge_file import AUTHOR, KnowledgeFile
 from hardwon.memory import Memory
 from hardwon.records.kinds import Adopted, Metadata, Source
 
@@ -83,19 +83,19 @@ knowledge_bases = st.fixed_dictionaries(
 
 @given(knowledge_bases)
 def test_what_is_said_is_all_there_is(knowledge: dict[str, Any]) -> None:
-    assert said(knowledge_of(said(knowledge))) == said(knowledge)
+    assert statements_of(knowledge_of(statements_of(knowledge))) == statements_of(knowledge)
 
 
 @given(knowledge_bases, knowledge_bases)
 def test_what_was_given_and_what_was_added_make_the_whole(given_one: dict[str, Any], shown: dict[str, Any]) -> None:
-    known, now = said(given_one), said(shown)
+    known, now = statements_of(given_one), statements_of(shown)
     assert {**known, **beyond(now, known)}.items() >= now.items()
     assert beyond(known, known) == {}
 
 
 @given(knowledge_bases, knowledge_bases, knowledge_bases)
 def test_two_who_change_the_same_lose_nothing(base: dict[str, Any], mine: dict[str, Any], theirs: dict[str, Any]) -> None:
-    before, one, other = said(base), said(mine), said(theirs)
+    before, one, other = statements_of(base), statements_of(mine), statements_of(theirs)
     both = merged(before, one, other)
     assert both.keys() >= beyond(one, before).keys()
     assert both.keys() >= {path for path in other if path not in before}
@@ -104,8 +104,8 @@ def test_two_who_change_the_same_lose_nothing(base: dict[str, Any], mine: dict[s
 
 
 def shown(base: KnowledgeBase, given_part: dict[str, Any]) -> None:
-    snapshot = said(base)
-    base.show(snapshot, said(given_part), base.added(snapshot), "now")
+    snapshot = statements_of(base)
+    base.show(snapshot, statements_of(given_part), base.added(snapshot), "now")
 
 
 def test_what_was_learned_is_replaced_and_what_was_added_stays() -> None:
@@ -169,8 +169,8 @@ class World:
         self.learned = SOME
         self.changes = 0
 
-    def open(self) -> Keeper:
-        keeper = Keeper(self.memory, self.folder, lambda: self.learned, lambda: self.changes)
+    def open(self) -> KnowledgeFile:
+        keeper = KnowledgeFile(self.memory, self.folder, lambda: self.learned, lambda: self.changes)
         keeper.take_in_edits()
         keeper.refresh()
         return keeper
@@ -259,7 +259,7 @@ def test_two_that_save_lose_nothing_of_each_other(world: World) -> None:
 def test_many_threads_save_what_they_add(world: World) -> None:
     keepers = [world.open() for _ in range(3)]
 
-    def work(keeper: Keeper, name: str) -> None:
+    def work(keeper: KnowledgeFile, name: str) -> None:
         for number in range(5):
             keeper.knowledge["failure_patterns"].setdefault(name, []).append(f"{name} {number}")
             keeper.save()

@@ -320,7 +320,7 @@ def test_much_output_passes_in_little_memory() -> None:
     size = 100_000_000
     script = (
         "import resource, sys\n"
-        "from hardwon.outside import running\n"
+        "from hardwon.capture import process as running\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"ran = running.run([sys.executable, '-c', 'import sys\\nfor _ in range({size // 100}): "
         'sys.stdout.write("y" * 99 + chr(10))\'])\n'
@@ -359,7 +359,7 @@ def test_of_much_output_the_beginning_and_the_end_are_recorded() -> None:
 def test_a_window_keeps_beginning_and_end_however_it_is_filled() -> None:
     given = bytes(range(256)) * 4000
     for step in (1 << 20, 100_000, 999):
-        window = running.Window()
+        window = running.OutputExcerpt()
         for start in range(0, len(given), step):
             window.add(given[start : start + step])
         assert window.head == given[: limits.RUN_HEAD_BYTES]
@@ -388,7 +388,7 @@ KEY_LINES = "\n".join(["Q7w8E9r0T1" * 6] * 100)
     ids=["end", "beginning", "coloured", "name apart", "end of a key", "beginning of a key"],
 )
 def test_no_half_of_a_secret_is_shown(printed: str) -> None:
-    window = running.Window()
+    window = running.OutputExcerpt()
     window.add(printed.encode())
     assert "Q7w8" in window.head.decode() + window.tail.decode()
     assert "Q7w8" not in attempts.shown_of(window)
@@ -548,10 +548,10 @@ def test_the_very_same_command_inside_itself_is_told_and_counted_once() -> None:
 
 @pytest.mark.parametrize("given", ["", "nonsense", "x" * 5000, "0" * 36 + " zz"])
 def test_an_environment_of_somebody_else_is_a_new_session(given: str) -> None:
-    session = attempts.Session.of({attempts.RUNNING: given})
+    session = attempts.RunSession.of({attempts.RUNNING: given})
     assert session.id != given
     assert not session.holds("ls")
-    inner = attempts.Session.of(session.environment("ls"))
+    inner = attempts.RunSession.of(session.environment("ls"))
     assert inner.id == session.id
     assert inner.holds("ls")
     assert not inner.holds("ls -l")

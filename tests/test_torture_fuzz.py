@@ -167,9 +167,9 @@ PARSING = frozenset(
 OURS = "reads what this program itself wrote into the same database"
 LEFT_OUT = {
     "hardwon.tree.datasets.generate": "a date that a caller names, refused by Python's own parser",
+    "hardwon.tree.datasets.demo": "our own words",
     "hardwon.adapters.langgraph": "what it wrote itself; test_langgraph.py has what others wrote under such names",
     "hardwon.trust.lifecycle": "hashes of 40 digits, by an expression of fixed length",
-    "hardwon.fixes.input": "the version that a program of the user's prints",
     "hardwon.capture.process": "the size of a terminal, as the system tells it",
     "hardwon.surfaces.rest.openapi": "one expression of bounded length, which the guards of HTTP requests use",
     "hardwon.surfaces.cli.output": "our own colours",

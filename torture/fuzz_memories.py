@@ -603,7 +603,7 @@ MEMORY_TARGETS: Final = (
     ),
     Target(
         "fix attempt",
-        ("hardwon.fixes.input", "hardwon.fixes.ai_memory", "hardwon.fixes.ai_memory"),
+        ("hardwon.fixes.input", "hardwon.fixes.ai_memory"),
         "value",
         lambda: [{"issue": issue, "reply": {"analysis": "a", "fix_commands": ["b"], "confidence": 0.5}} for issue in issues()],
         _attempted,
@@ -615,7 +615,13 @@ MEMORY_TARGETS: Final = (
         training_memories,
         _taken_in("in.json", lambda file, memory: episode_adoption.adopt(file, memory)),
     ),
-    Target("fix history rows", ("hardwon.fixes.adopt",), "value", lambda: [dict(legacy_fixes.ORDINARY)], _old_rows),
+    Target(
+        "fix history rows",
+        ("hardwon.fixes.adopt", "hardwon.fixes.adopt_rows"),
+        "value",
+        lambda: [dict(legacy_fixes.ORDINARY)],
+        _old_rows,
+    ),
     Target("fix history file", ("hardwon.fixes.legacy",), "bytes", lambda: _made_in_passing(_old_database), _old_file),
     Target(
         "knowledge base",

@@ -545,7 +545,7 @@ TARGETS: Final = (
     ),
     Target(
         "settings of others",
-        ("hardwon.capture.agent_settings", "hardwon.capture.agent_settings", "hardwon.surfaces.mcp.clients"),
+        ("hardwon.capture.agent_settings", "hardwon.surfaces.mcp.clients"),
         "json",
         lambda: settings_of_others(),
         _settings_of_others,

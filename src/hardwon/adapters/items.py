@@ -1,4 +1,4 @@
-"""What doors share that keep JSON objects for somebody: their names, what they may be, and conditions on them."""
+"""What adapters share that keep JSON objects for somebody: their names, what they may be, and conditions on them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ _ORDERED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "$lte": operator.le,
 }
 OPERATORS: Final = ("$eq", "$ne", *_ORDERED)
-
-
 _LETTERS: Final = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv", "-")
 
 

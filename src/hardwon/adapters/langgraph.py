@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -53,8 +54,7 @@ Namespace = tuple[str, ...]
 
 _AUTHOR: Final = "langgraph"
 _SAYS_NAMESPACE: Final = "namespace "
-_FILTERED_MORE: Final = 10
-"""Hits beyond those that are asked for: some are of items that were put again meanwhile."""
+_FILTERED_MORE: Final = 10  # hits beyond those that are asked for: some are of items that were put again meanwhile
 
 
 class HardwonStore(BaseStore):
@@ -80,7 +80,12 @@ class HardwonStore(BaseStore):
         asked = list(ops)
         puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
         for op in puts.values():
-            _check_put(op)
+            if op.ttl is not None:
+                raise InvalidInputError.one("ttl", op.ttl, "none: what is kept here stays until it is deleted")
+            if not _checked_namespace(op.namespace):
+                raise InvalidNamespaceError("a namespace has at least one label")
+            _check_shown("namespace", _namespace_tag(op.namespace))
+            _check_shown("key", op.key)
         answers = [self._answer(op) for op in asked]
         if puts:
             self.memory.put_entries(dict(map(self._entry, puts.values())), by=self._author)
@@ -114,9 +119,13 @@ class HardwonStore(BaseStore):
         metadata = Metadata(
             source=Source(author=self._author),
             context=Moment(timestamp=at),
-            tags=[name, _said(op.namespace), *_names_above(op.namespace)],
+            tags=[
+                name,
+                _namespace_tag(op.namespace),
+                *(_prefix_name(op.namespace[:depth]) for depth in range(len(op.namespace) + 1)),  # and of each above it
+            ],
         )
-        said = {
+        experience = {
             "id": new_id(at),
             "content": text or f"{'/'.join(op.namespace)} {op.key}",
             "outcome": "learning",
@@ -128,7 +137,7 @@ class HardwonStore(BaseStore):
             "searched": bool(text),
             "metadata": metadata,
         }
-        return name, Experience.model_validate(said)
+        return name, Experience.model_validate(experience)
 
     # --- what is asked ---
 
@@ -186,18 +195,15 @@ class HardwonStore(BaseStore):
                 for hit in hits
                 if (item := _item_of(hit.record, hit.score))
                 and passes(item.value, conditions)
-                and self._stands(hit.record, item)
+                and isinstance(hit.record, Experience)
+                and hit.record.extra.get("searched") is True
+                # Nothing was put in its place: two memories that were merged may both have had the item.
+                and (standing := self._standing(item.namespace, item.key))
+                and standing[0] == hit.record.id
             ]
             if len(found) >= wanted or len(hits) < k or k == limits.RECALL_K_MAX:
                 return found
             k = limits.RECALL_K_MAX
-
-    def _stands(self, record: AnyRecord, item: SearchItem) -> bool:
-        """Whether it is to be found by a query, and nothing was put in its place: two memories that were merged may both have
-        had the item."""
-        searched = isinstance(record, Experience) and record.extra.get("searched") is True
-        found = self._standing(item.namespace, item.key) if searched else None
-        return found is not None and found[0] == record.id
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         offset = intake.whole_number("offset", op.offset, 0, limits.JSON_INT_ABS_MAX)
@@ -224,19 +230,17 @@ def with_memory(
     they are. For a node: `model.invoke(with_memory(memory, state["messages"]))`."""
     given = convert_to_messages(messages)
     last = next((number for number in reversed(range(len(given))) if isinstance(given[number], HumanMessage)), None)
-    query = _text_of(given[last]) if last is not None else None
+    query = None
+    if last is not None:
+        content = given[last].content
+        parts = [content] if isinstance(content, str) else content
+        texts = (part if isinstance(part, str) else part.get("text", "") for part in parts)
+        query = "\n".join(text for text in texts if isinstance(text, str))
     context = str(memory.context(query, task_id=task_id, budget_tokens=budget_tokens))
     if not context:
         return given
     place = len(given) if last is None else last
     return [*given[:place], HumanMessage(context), *given[place:]]
-
-
-def _text_of(message: BaseMessage) -> str:
-    if isinstance(message.content, str):
-        return message.content
-    parts = (part if isinstance(part, str) else part.get("text", "") for part in message.content)
-    return "\n".join(part for part in parts if isinstance(part, str))
 
 
 # --- names ---
@@ -250,12 +254,7 @@ def _prefix_name(namespace: Namespace) -> str:
     return name_of("langgraph namespace", *namespace)
 
 
-def _names_above(namespace: Namespace) -> Iterator[str]:
-    """Of the namespace and of each that it lies in."""
-    return (_prefix_name(namespace[:depth]) for depth in range(len(namespace) + 1))
-
-
-def _said(namespace: Namespace) -> str:
+def _namespace_tag(namespace: Namespace) -> str:
     return _SAYS_NAMESPACE + json.dumps(namespace, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -277,25 +276,16 @@ def _checked_namespace(namespace: Namespace) -> Namespace:
     return tuple(namespace)
 
 
-def _check_put(op: PutOp) -> None:
-    if op.ttl is not None:
-        raise InvalidInputError.one("ttl", op.ttl, "none: what is kept here stays until it is deleted")
-    if not _checked_namespace(op.namespace):
-        raise InvalidNamespaceError("a namespace has at least one label")
-    _check_shown("namespace", _said(op.namespace))
-    _check_shown("key", op.key)
-
-
 def _check_shown(field: str, name: str) -> None:
     """Names are shown, and found by: a secret would have to be taken out of one."""
-    told, secrets = redact(intake.text(field, name))
+    shown, secrets = redact(intake.text(field, name))
     allowed = f"one line of 1 to {limits.NAME_CHARS_MAX} characters that is no secret"
     try:
         check_name(name)
     except ValueError:
-        raise InvalidInputError.one(field, told, allowed) from None
+        raise InvalidInputError.one(field, shown, allowed) from None
     if secrets or not 0 < len(name) <= limits.NAME_CHARS_MAX:
-        raise InvalidInputError.one(field, told, allowed)
+        raise InvalidInputError.one(field, shown, allowed)
 
 
 def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
@@ -318,7 +308,7 @@ def _searched_text(value: dict[str, Any], fields: Sequence[str] | Literal[False]
     parts: list[str] = []
     for path in intake.items("index", ["$"] if fields is None else fields):
         if path == "$":
-            parts += [f"{name}: {said}" for name, said in _leaves(value)]
+            parts += [f"{name}: {leaf}" for name, leaf in _leaves(value)]
         else:
             parts += get_text_at_path(value, tokenize_path(intake.text("index", path)))
     return cut("; ".join(part for part in parts if part.strip()), limits.INDEXED_CHARS_MAX)
@@ -337,18 +327,13 @@ def _leaves(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
 def _item_of(record: AnyRecord, score: float | None = None) -> SearchItem | None:
     """None for what is no item: others may use the same tags."""
-    said = record.extra if isinstance(record, Experience) else {}
-    namespace, key, value = said.get("namespace"), said.get("key"), said.get("value")
+    own = record.extra if isinstance(record, Experience) else {}
+    namespace, key, value = own.get("namespace"), own.get("key"), own.get("value")
     if not isinstance(namespace, list) or not isinstance(key, str) or not isinstance(value, dict):
         return None
     if not all(isinstance(label, str) for label in namespace) or _item_name(tuple(namespace), key) not in record.metadata.tags:
         return None
-    updated = record.metadata.context.timestamp
-    return SearchItem(tuple(namespace), key, value, _created(said.get("created"), updated), updated, score)
-
-
-def _created(said: object, updated: datetime) -> datetime:
-    try:
-        return min(datetime.fromisoformat(str(said)), updated)
-    except (ValueError, TypeError):
-        return updated
+    created = updated = record.metadata.context.timestamp
+    with suppress(ValueError, TypeError):
+        created = min(datetime.fromisoformat(str(own.get("created"))), updated)
+    return SearchItem(tuple(namespace), key, value, created, updated, score)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final, Literal, Self, cast
 
 from hardwon import limits
@@ -94,12 +94,13 @@ class HardwonSession:
         """The conversation so far; with a limit, its last items."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
-        return await asyncio.to_thread(self._items, limit)
+        newest = await asyncio.to_thread(lambda: list(self.memory.entries(self._name, limit)))
+        return [*reversed([item for record in newest if (item := _item_of(record))])]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keeps all of the items or, when one is refused, none."""
         given = intake.items("items", items)
-        await asyncio.to_thread(self._add, given)
+        await asyncio.to_thread(lambda: self.memory.append_entries(self._name, [self._record(item) for item in given]))
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Takes the last item out of the conversation and gives it back; None where there is none."""
@@ -109,30 +110,27 @@ class HardwonSession:
         """Erases the conversation."""
         await asyncio.to_thread(self.memory.put_entries, {self._name: None}, self._author)
 
-    def _items(self, limit: int | None) -> list[TResponseInputItem]:
-        newest = self.memory.entries(self._name, limit)
-        return [*reversed([item for record in newest if (item := _item_of(record))])]
-
-    def _add(self, items: Iterable[Any]) -> None:
-        self.memory.append_entries(self._name, [self._record(item) for item in items])
-
     def _record(self, item: Any) -> Experience:
-        said = json_object("items", item)
-        by_user = said.get("role") == "user"
+        kept = json_object("items", item)
+        by_user = kept.get("role") == "user"
         at = self.memory.now()
         source = Source(
             type="user_interaction" if by_user else "agent_execution",
             id=self.session_id,
             author="user" if by_user else self._author,
         )
-        text = _text_of(said) or str(said.get("name") or said.get("type") or said.get("role") or "item")
+        content = kept.get("content") or kept.get("output") or ""
+        parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+        texts = (part.get("text", "") if isinstance(part, dict) else part for part in parts)
+        text = "\n".join(text for text in texts if isinstance(text, str) and text.strip())
+        text = text or str(kept.get("name") or kept.get("type") or kept.get("role") or "item")
         return Experience.model_validate(
             {
                 "id": new_id(at),
                 "content": cut(text, limits.TEXT_CHARS_MAX),
                 "outcome": "interaction",
                 "sentiment": "neutral",
-                "item": said,
+                "item": kept,
                 "metadata": Metadata(source=source, context=Moment(timestamp=at), tags=[self._name]),
             }
         )
@@ -159,7 +157,7 @@ def memory_tools(
 
     def memory_recall(query: str, k: int = 5) -> str:
         """Search the memory for records that answer a question: an error message, a task, a few words. At most k of them."""
-        return _told(memory.recall(query, k))
+        return _data(map(_line, memory.recall(query, k))) or _SAYS_NOTHING
 
     def memory_advise(action: str, error: str | None = None) -> str:
         """Call this right before a risky or repeated action, with the very command or change as the action and the error that
@@ -231,10 +229,6 @@ def _refused(context: RunContextWrapper[Any], error: Exception) -> str:
     return str(error) if isinstance(error, HardwonError) else default_tool_error_function(context, error)
 
 
-def _told(hits: list[Hit]) -> str:
-    return _data(map(_line, hits)) if hits else _SAYS_NOTHING
-
-
 def _line(hit: Hit) -> str:
     record = hit.record
     good = {True: "worked", False: "failed", None: record.kind}[record.turned_out_well]
@@ -244,17 +238,13 @@ def _line(hit: Hit) -> str:
 
 
 def _data(lines: Iterable[str]) -> str:
-    """Lines that others wrote, fenced; as many as a model can read."""
-    return fenced([*_bounded(lines)], secrets.token_hex(limits.MARK_BYTES))
-
-
-def _bounded(lines: Iterable[str]) -> Iterator[str]:
-    left = limits.TOOL_TEXT_CHARS_MAX
+    """Lines that others wrote, fenced; as many as a model can read. Empty where there is none."""
+    left, shown = limits.TOOL_TEXT_CHARS_MAX, []
     for line in lines:
-        shown = line[: min(left, limits.CONTEXT_LINE_CHARS_MAX)]
-        left -= len(shown)
-        if shown:
-            yield shown
+        shown.append(line[: min(left, limits.CONTEXT_LINE_CHARS_MAX)])
+        left -= len(shown[-1])
+    shown = [line for line in shown if line]
+    return fenced(shown, secrets.token_hex(limits.MARK_BYTES)) if shown else ""
 
 
 # --- items ---
@@ -263,11 +253,3 @@ def _bounded(lines: Iterable[str]) -> Iterator[str]:
 def _item_of(record: AnyRecord) -> TResponseInputItem | None:
     item = record.extra.get("item") if isinstance(record, Experience) else None
     return cast("TResponseInputItem", item) if isinstance(item, dict) else None
-
-
-def _text_of(item: dict[str, Any]) -> str:
-    """What was said, where something was."""
-    content = item.get("content") or item.get("output") or ""
-    parts = [content] if isinstance(content, str) else content if isinstance(content, list) else []
-    texts = (part.get("text", "") if isinstance(part, dict) else part for part in parts)
-    return "\n".join(text for text in texts if isinstance(text, str) and text.strip())

@@ -1,19 +1,18 @@
-"""The settings file of another program, which is JSON: read, changed, and written back as it was written before.
+"""Settings files of agents: our hooks put into Claude Code's and taken away again, and everything else left as it is.
 
-A file that is not plain JSON (comments, a key that stands twice, a number that no other program could read again) is refused
-and left alone: whatever were written in its place would have lost something.
+Such a file is JSON, and is written back as it was written before. One that is not plain JSON (comments, a key twice, or
+a number that no other program could read again) is refused and left alone: whatever were written in its place would have lost
+something.
 
-Claude Code's settings files: our hooks put there and taken away again, and everything else left as it is.
-
-A settings file is JSON: `hooks` has a list for each event, each item of it a `matcher` and a list of commands. Ours are known
-by what they call, wherever in the file somebody moved them. A file that we do not understand is refused and left alone. The
-command ends with `|| true`: to Claude Code exit code 2 means that the prompt or the command is not allowed, and that is
-what a shell, or another version of ours, may end with.
+In Claude Code's, `hooks` has a list for each event, each item of it a `matcher` and a list of commands. Ours are known by what
+they call, wherever in the file somebody moved them. The command ends with `|| true`: to Claude Code exit code 2 means that the
+prompt or the command is not allowed, and that is what a shell, or another version of ours, may end with.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -30,14 +29,23 @@ from hardwon import limits
 from hardwon.errors import PlaceError
 from hardwon.outside import files
 
-# ---- json settings ------------------------------------------------------------
-
-NEW_FILE_MODE: Final = 0o666
+NEW_FILE_MODE: Final = 0o666  # of what was not there; the umask takes its part from it
 NEW_FOLDER_MODE: Final = 0o777
-"""Of what was not there; the umask takes its part from it."""
-
 _INDENTED: Final = re.compile(r'\n([ \t]+)"')
 _BOM: Final = "\ufeff"
+
+CALLED: Final = "hooks run claude-code"
+# The events that are listened to, and of which tool.
+EVENTS: Final[Mapping[str, str | None]] = {
+    "SessionStart": None,
+    "UserPromptSubmit": None,
+    "PreToolUse": "Bash",
+    "PostToolUse": "Bash",
+    "PostToolUseFailure": "Bash",
+}
+_OURS: Final = re.compile(rf"(?<!\S){CALLED}(?!\S)")
+_PROJECT_FOLDER: Final = '"$CLAUDE_PROJECT_DIR"'
+_ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
 
 Settings = dict[str, Any]
 
@@ -57,7 +65,7 @@ def read(path: Path, bytes_max: int) -> tuple[Settings, str]:
         if not text.removeprefix(_BOM).strip():
             return {}, text
         settings = json.loads(
-            text.removeprefix(_BOM), object_pairs_hook=_without_doubles, parse_constant=_no_constant, parse_float=_finite
+            text.removeprefix(_BOM), object_pairs_hook=_without_doubles, parse_constant=_finite, parse_float=_finite
         )
     except (ValueError, RecursionError) as error:
         refuse(path, f"it is not plain JSON ({' '.join(str(error).split())})")
@@ -73,14 +81,11 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> Settings:
     return made
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
-
-
 def _finite(text: str) -> float:
     number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"the number {text[:20]} is too large")
+    if not math.isfinite(number):
+        large = f"the number {text[:20]} is too large"
+        raise ValueError(large if text[-1].isdigit() else f"{text} is no number of JSON")  # NaN, Infinity
     return number
 
 
@@ -88,7 +93,9 @@ def write(path: Path, settings: Settings, text: str, new_file_mode: int = NEW_FI
     """All of it or nothing. `text` is what was there: its mode and its manner stay."""
     try:
         files.make_folder(path.parent, NEW_FOLDER_MODE)
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else new_file_mode & ~_umask()
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else new_file_mode & ~mask
     except OSError as error:
         raise files.disk_error(error, path) from error
     with files.writing_atomically(path, mode) as file:
@@ -112,35 +119,12 @@ def rendered(settings: Settings, before: str) -> str:
     return (_BOM if before.startswith(_BOM) else "") + text
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def shown(value: object) -> str:
     return json.dumps(value)[:40]
 
 
 def refuse(path: Path, why: str) -> NoReturn:
     raise PlaceError(f"{path} was left as it is: {why}. Put that right and try again, or edit it yourself")
-
-
-# ---- claude code ------------------------------------------------------------
-
-CALLED: Final = "hooks run claude-code"
-EVENTS: Final[Mapping[str, str | None]] = {
-    "SessionStart": None,
-    "UserPromptSubmit": None,
-    "PreToolUse": "Bash",
-    "PostToolUse": "Bash",
-    "PostToolUseFailure": "Bash",
-}
-"""The events that are listened to, and of which tool."""
-
-_OURS: Final = re.compile(rf"(?<!\S){CALLED}(?!\S)")
-_PROJECT_FOLDER: Final = '"$CLAUDE_PROJECT_DIR"'
-_ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
 
 
 class Scope(StrEnum):
@@ -152,7 +136,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True)
-class Hook:
+class AgentHook:
     """An event, and the command of ours that a settings file has for it (empty: none). `found`: what it calls is there."""
 
     event: str
@@ -171,11 +155,11 @@ def settings_file(scope: Scope, root: Path) -> Path:
     return root / ".claude" / ("settings.json" if scope is Scope.PROJECT else "settings.local.json")
 
 
-def status(path: Path, root: Path) -> list[Hook]:
+def status(path: Path, root: Path) -> list[AgentHook]:
     """One hook for each event."""
     settings, _ = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
     found = {event: entry["command"] for event, entry in reversed(list(_ours(settings, path)))}
-    return [Hook(event, path, command := found.get(event, ""), _is_there(command, root)) for event in EVENTS]
+    return [AgentHook(event, path, command := found.get(event, ""), _is_there(command, root)) for event in EVENTS]
 
 
 def install(path: Path, command: str) -> bool:
@@ -198,7 +182,16 @@ def remove(path: Path) -> bool:
     settings, text = read(path, limits.AGENT_SETTINGS_BYTES_MAX)
     if not any(_ours(settings, path)):
         return False
-    _take_out(settings)
+    hooks = settings["hooks"]
+    for event, group in list(_groups(settings, path)):
+        kept = [entry for entry in group["hooks"] if not _is_ours(entry)]
+        if group["hooks"] and not kept:
+            hooks[event][:] = [other for other in hooks[event] if other is not group]
+        group["hooks"][:] = kept
+        if not hooks[event]:
+            del hooks[event]
+    if not hooks:
+        del settings["hooks"]
     if settings or path.is_symlink():
         write(path, settings, text)
         return True
@@ -288,29 +281,3 @@ def _add(settings: Settings, command: str, path: Path) -> bool:
             settings.setdefault("hooks", {}).setdefault(event, []).append(group)
             changed = True
     return changed
-
-
-def _take_out(settings: Settings) -> None:
-    hooks = settings["hooks"]
-    for event, groups in list(hooks.items()):
-        if not isinstance(groups, list):
-            continue
-        kept = [group for group in groups if not _is_left_empty(group)]
-        if len(kept) == len(groups):
-            continue
-        if kept:
-            groups[:] = kept
-        else:
-            del hooks[event]
-    if not hooks:
-        del settings["hooks"]
-
-
-def _is_left_empty(group: Any) -> bool:
-    """Takes ours out of a group; whether nothing else was in it."""
-    if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
-        return False
-    kept = [entry for entry in group["hooks"] if not _is_ours(entry)]
-    had_some = bool(group["hooks"])
-    group["hooks"][:] = kept
-    return had_some and not kept

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
@@ -20,7 +21,7 @@ from hardwon.outside.git import Repository, repository_root
 from hardwon.text import shell as shell_lines
 
 if TYPE_CHECKING:
-    from hardwon.capture.process import Ran
+    from hardwon.capture.process import RunResult
     from hardwon.surfaces.cli.base import Chosen
 
 AUTHOR: Final = "claude-code"
@@ -62,7 +63,10 @@ def read_event(stream: BinaryIO) -> Event:
 def answer(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     """What to tell Claude Code; None where there is nothing to say."""
     name = event.get("hook_event_name")
-    _go_to(event)
+    folder = _text(event, "cwd")
+    if os.path.isabs(folder):  # noqa: PTH117
+        with suppress(OSError):  # everything below is about the folder that Claude Code is in: memory, project, commit
+            os.chdir(folder)
     if name in ("SessionStart", "UserPromptSubmit"):
         return _context(event, chosen, manner)
     if name == "PreToolUse":
@@ -70,16 +74,6 @@ def answer(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     if name in ("PostToolUse", "PostToolUseFailure"):
         _keep(event, chosen, manner)
     return None
-
-
-def _go_to(event: Event) -> None:
-    """Everything below is about the folder that Claude Code is in: which memory, which project, which commit."""
-    folder = _text(event, "cwd")
-    if os.path.isabs(folder) and "\0" not in folder:  # noqa: PTH117
-        try:
-            os.chdir(folder)
-        except OSError:
-            return
 
 
 def _text(event: Event, key: str) -> str:
@@ -92,12 +86,8 @@ def _opened(chosen: Chosen) -> Memory:
     return Memory(chosen.memory, chosen.project, busy_timeout_ms=limits.AGENT_HOOK_WAIT_MS)
 
 
-def _is_there(chosen: Chosen) -> bool:
-    return Memory.exists(chosen.memory)
-
-
-def _told(event: Event, said: Answer) -> Answer:
-    return {"hookSpecificOutput": {"hookEventName": event["hook_event_name"]} | said}
+def _answer(event: Event, output: Answer) -> Answer:
+    return {"hookSpecificOutput": {"hookEventName": event["hook_event_name"]} | output}
 
 
 # --- when work starts -------------------------------------------------------------------------------------------------
@@ -108,20 +98,17 @@ def _context(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     starts = event["hook_event_name"] == "SessionStart"
     if not starts and (not prompt.strip() or prompt.lstrip().startswith("/")):  # "/clear" and the like are no work
         return None
-    if not _is_there(chosen):
+    if not Memory.exists(chosen.memory):
         return None
     with _opened(chosen) as memory:
-        query = _asked_at_start(memory) if starts else prompt
+        query = prompt
+        if starts:  # nothing tells yet what it will be about, but the branch may, and the tests that fail
+            root = repository_root(Path.cwd())
+            branch = Repository(root).head.branch if root else ""
+            words = [] if branch in _TRUNKS else _WORDS.findall(branch)
+            query = " ".join([*words, *memory.failing_tests()[:_TESTS_ASKED_ABOUT]])
         context = str(memory.context(query, budget_tokens=manner.budget_tokens)) if query else ""
-    return _told(event, {"additionalContext": context}) if context else None
-
-
-def _asked_at_start(memory: Memory) -> str:
-    """Nobody has said yet what it is about. The branch may, and the tests that fail."""
-    root = repository_root(Path.cwd())
-    branch = Repository(root).head.branch if root else ""
-    words = [] if branch in _TRUNKS else _WORDS.findall(branch)
-    return " ".join([*words, *memory.failing_tests()[:_TESTS_ASKED_ABOUT]])
+    return _answer(event, {"additionalContext": context}) if context else None
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
@@ -171,7 +158,7 @@ def _placed(typed: str, here: Path, *, after: bool) -> tuple[str, Path]:
 
 def _warning(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     command = _command(event)
-    if command is None or not _is_there(chosen):
+    if command is None or not Memory.exists(chosen.memory):
         return None
     with _opened(chosen) as memory:
         advice = memory.advise(command.line)
@@ -180,16 +167,16 @@ def _warning(event: Event, chosen: Chosen, manner: Manner) -> Answer | None:
     if command.tests:
         from hardwon.capture.run import told_of_tests
 
-        return _told(event, {"additionalContext": _NOTE + told_of_tests(advice.failures)})
-    said = {"additionalContext": _NOTE + advice.message}
+        return _answer(event, {"additionalContext": _NOTE + told_of_tests(advice.failures)})
+    output = {"additionalContext": _NOTE + advice.message}
     if advice.verdict == "blocked" and manner.blocked != "warn":
-        said |= {"permissionDecision": manner.blocked, "permissionDecisionReason": _NOTE + advice.message}
-    return _told(event, said)
+        output |= {"permissionDecision": manner.blocked, "permissionDecisionReason": _NOTE + advice.message}
+    return _answer(event, output)
 
 
 def _keep(event: Event, chosen: Chosen, manner: Manner) -> None:
     command = _command(event)
-    if command is None or not (manner.make_memory or _is_there(chosen)):
+    if command is None or not (manner.make_memory or Memory.exists(chosen.memory)):
         return
     ran = _ran(event)
     if ran is None:
@@ -200,12 +187,14 @@ def _keep(event: Event, chosen: Chosen, manner: Manner) -> None:
     by_words = not ran.exit_code and not command.exit_code_tells and shows_error(attempts.shown_of(ran.output))
     if by_words and not command.tests:  # who knows: a search that prints errors has worked
         return
+    session_id = _text(event, "session_id")
+    session = attempts.RunSession(session_id) if _SESSION.fullmatch(session_id) else attempts.RunSession.of({})
     with _opened(chosen) as memory:
         attempts.record(
             memory,
             command.line,
             ran,
-            _session(event),
+            session,
             task=command.purpose or None,
             tests=command.tests,
             author=AUTHOR,
@@ -213,14 +202,7 @@ def _keep(event: Event, chosen: Chosen, manner: Manner) -> None:
         )
 
 
-def _session(event: Event) -> Any:
-    from hardwon.capture.run import Session
-
-    given = _text(event, "session_id")
-    return Session(given) if _SESSION.fullmatch(given) else Session.of({})
-
-
-def _ran(event: Event) -> Ran | None:
+def _ran(event: Event) -> RunResult | None:
     """How the command ended; None where it did not, or nobody knows: it was interrupted, refused, or sent to the background."""
     if event["hook_event_name"] == "PostToolUseFailure":
         if event.get("is_interrupt") is True:
@@ -238,11 +220,11 @@ def _ran(event: Event) -> Ran | None:
     return _ended(event, 0, "\n".join(filter(None, (_text(response, "stdout"), _text(response, "stderr")))))
 
 
-def _ended(event: Event, exit_code: int, printed: str) -> Ran:
-    from hardwon.capture.process import Ran, Window
+def _ended(event: Event, exit_code: int, printed: str) -> RunResult:
+    from hardwon.capture.process import OutputExcerpt, RunResult
 
     took = event.get("duration_ms")
     known = isinstance(took, int | float) and not isinstance(took, bool) and 0 <= took < limits.JSON_INT_ABS_MAX
-    output = Window()
+    output = OutputExcerpt()
     output.add(printed.encode())
-    return Ran(exit_code, seconds=float(took) / 1000 if known and took is not None else 0.0, output=output)
+    return RunResult(exit_code, seconds=float(took) / 1000 if known and took is not None else 0.0, output=output)

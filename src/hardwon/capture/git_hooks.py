@@ -13,6 +13,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -62,7 +63,20 @@ def folder_of_hooks(root: Path, *, shared: bool = False) -> Path:
 
 
 def status(folder: Path) -> list[Hook]:
-    return [_hook(folder, name) for name in HOOKS]
+    found = []
+    for name in HOOKS:
+        path = folder / name
+        chained = _is_there(_saved(path))
+        text = ""
+        with suppress(OSError):
+            text = "" if path.is_symlink() else path.read_bytes().decode(errors="surrogateescape")
+        if _MARK in text:
+            shebang, mark, seal, rest = (*text.split("\n", 3), "", "", "")[:4]
+            edited = (shebang, mark, seal) != ("#!/bin/sh", _MARK, f"{_SEAL}{_seal(rest)}")
+            found.append(Hook(name, path, "installed", chained, edited))
+        else:
+            found.append(Hook(name, path, "other" if _is_there(path) else "absent", chained))
+    return found
 
 
 def install(folder: Path, command: Sequence[str] = ()) -> list[Hook]:
@@ -122,31 +136,12 @@ def _seal(rest: str) -> str:
     return sha256(rest.encode(errors="surrogateescape")).hexdigest()
 
 
-def _is_edited(text: str) -> bool:
-    shebang, mark, seal, rest = (*text.split("\n", 3), "", "", "")[:4]
-    return (shebang, mark, seal) != ("#!/bin/sh", _MARK, f"{_SEAL}{_seal(rest)}")
-
-
 def _refuse_edited(hook: Hook) -> None:
     if hook.state == "installed" and hook.edited:
         raise PlaceError(
             f"{hook.path} was changed since hardwon wrote it: put what you added into {_saved(hook.path)} (executable; it is "
             f"called first), delete {hook.path}, then try again"
         )
-
-
-def _hook(folder: Path, name: str) -> Hook:
-    path = folder / name
-    chained = _is_there(_saved(path))
-    if not _is_there(path):
-        return Hook(name, path, "absent", chained)
-    try:
-        text = "" if path.is_symlink() else path.read_bytes().decode(errors="surrogateescape")
-    except OSError:
-        text = ""
-    if _MARK not in text:
-        return Hook(name, path, "other", chained)
-    return Hook(name, path, "installed", chained, _is_edited(text))
 
 
 def _saved(path: Path) -> Path:
@@ -169,7 +164,13 @@ def _put(hook: Hook, text: str) -> None:
             os.fchmod(file.fileno(), _EXECUTABLE)
             os.fsync(file.fileno())
         if saved:
-            _copy(hook.path, saved)
+            if hook.path.is_symlink():
+                saved.symlink_to(hook.path.readlink())
+            else:
+                try:
+                    saved.hardlink_to(hook.path)
+                except OSError:  # not every file system has them
+                    shutil.copy2(hook.path, saved)
             files.sync(hook.path.parent)  # or a power cut might leave ours without theirs
         temporary.replace(hook.path)
     except BaseException:
@@ -179,13 +180,3 @@ def _put(hook: Hook, text: str) -> None:
     finally:
         temporary.unlink(missing_ok=True)
     files.sync(hook.path.parent)
-
-
-def _copy(path: Path, to: Path) -> None:
-    if path.is_symlink():
-        to.symlink_to(path.readlink())
-        return
-    try:
-        to.hardlink_to(path)
-    except OSError:  # not every file system has them
-        shutil.copy2(path, to)

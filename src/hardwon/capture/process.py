@@ -33,9 +33,7 @@ from hardwon import limits
 
 NOT_FOUND: Final = 127
 NOT_EXECUTABLE: Final = 126
-KILLED_BY: Final = 128
-"""What a shell adds to the number of the signal that killed a command."""
-
+KILLED_BY: Final = 128  # what a shell adds to the number of the signal that killed a command
 STDIN, STDOUT, STDERR = 0, 1, 2
 _TO_FORWARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _TO_NOTICE: Final = (signal.SIGCHLD, signal.SIGWINCH, signal.SIGCONT)
@@ -44,7 +42,7 @@ _NO_SIZE: Final = b"\0" * 8
 _SCRIPT_READ_BYTES: Final = 80  # a file with no zero byte in them is a script, as shells have it
 
 
-class Window:
+class OutputExcerpt:
     """The beginning and the end of what passes through."""
 
     def __init__(self) -> None:
@@ -79,7 +77,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunResult:
     """How a command ended: `exit_code` as a shell reports it; `signal` the number of what killed it, else 0; `stopped` whether
     it ended because it was interrupted, told to end, or its reader left; `refusal` why it could not be started, else empty."""
 
@@ -88,12 +86,16 @@ class Ran:
     seconds: float = 0.0
     stopped: bool = False
     refusal: str = ""
-    output: Window = field(default_factory=Window)
+    output: OutputExcerpt = field(default_factory=OutputExcerpt)
 
 
-def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Ran:
+def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> RunResult:
     """Runs it until it ends. Whatever goes wrong on the way is the command's own, or told by `refusal`."""
-    _open_standard_streams()
+    for number in (STDIN, STDOUT, STDERR):
+        try:
+            os.fstat(number)
+        except OSError:  # one that is closed would otherwise be the number of the next file that somebody opens
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     began = time.monotonic()
     streams = _Streams.joined()
     signals = _Signals()
@@ -104,7 +106,7 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
             relay = _Relay(_Child(process), streams, signals)
             relay.run()
     except _RefusalError as refused:
-        return Ran(refused.exit_code, refusal=str(refused))
+        return RunResult(refused.exit_code, refusal=str(refused))
     finally:
         streams.close()
     return relay.ended(time.monotonic() - began)
@@ -124,9 +126,10 @@ def _started(command: Sequence[str], environment: Mapping[str, str] | None, stre
         return _spawned(command, environment, streams)
     except OSError as error:
         found = _found(command[0])
-        if found and error.errno == errno.ENOEXEC and _is_script(found):  # no #! line; every shell runs it itself
-            with suppress(OSError):
-                return _spawned(["/bin/sh", found, *command[1:]], environment, streams)
+        if found and error.errno == errno.ENOEXEC:
+            with suppress(OSError), open(found, "rb") as file:  # noqa: PTH123
+                if b"\0" not in file.read(_SCRIPT_READ_BYTES):  # a script without #! line; every shell runs it itself
+                    return _spawned(["/bin/sh", found, *command[1:]], environment, streams)
         raise _refusal(command[0], found, error) from None
     except ValueError:  # a zero byte, which only a caller in Python can have put there
         raise _RefusalError(NOT_FOUND, f"{command[0]}: command not found") from None
@@ -142,12 +145,9 @@ def _spawned(command: Sequence[str], environment: Mapping[str, str] | None, stre
         env=environment,
         close_fds=False,  # a make's job server, or a shell's <(…), has numbers of its own; all of ours close by themselves
         start_new_session=own,
-        preexec_fn=_take_terminal if own else None,  # no other thread of ours runs yet
+        # No other thread of ours runs yet.
+        preexec_fn=(lambda: fcntl.ioctl(STDIN, termios.TIOCSCTTY, 0)) if own else None,
     )
-
-
-def _take_terminal() -> None:
-    fcntl.ioctl(STDIN, termios.TIOCSCTTY, 0)
 
 
 def _found(name: str) -> str | None:
@@ -159,14 +159,6 @@ def _found(name: str) -> str | None:
         if name and os.path.isfile(path):  # noqa: PTH113
             return path
     return None
-
-
-def _is_script(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            return b"\0" not in file.read(_SCRIPT_READ_BYTES)
-    except OSError:
-        return False
 
 
 def _refusal(name: str, found: str | None, error: OSError) -> _RefusalError:
@@ -221,15 +213,6 @@ class _Child:
 # --- its streams ------------------------------------------------------------------------------------------------------
 
 
-def _open_standard_streams() -> None:
-    """One that is closed would otherwise be the number of the next file that somebody opens."""
-    for number in (STDIN, STDOUT, STDERR):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-
-
 @dataclass
 class _Streams:
     """What the child reads and writes, our ends of it with where their bytes go, and the terminals among them."""
@@ -248,7 +231,9 @@ class _Streams:
             with suppress(OSError):  # the system has no more terminals
                 streams.terminal, streams.child_in = streams._screen(STDOUT, termios.tcgetattr(STDIN))
         streams.child_out = streams._output(STDOUT) if streams.child_in is None else streams.child_in
-        both = _same_place() or (os.isatty(STDOUT) and os.isatty(STDERR))
+        out, err = os.fstat(STDOUT), os.fstat(STDERR)
+        same_place = (out.st_dev, out.st_ino, out.st_rdev) == (err.st_dev, err.st_ino, err.st_rdev)
+        both = same_place or (os.isatty(STDOUT) and os.isatty(STDERR))
         streams.child_err = streams.child_out if both else streams._output(STDERR)
         return streams
 
@@ -305,11 +290,6 @@ class _Streams:
         self.passed_on.clear()
 
 
-def _same_place() -> bool:
-    out, err = os.fstat(STDOUT), os.fstat(STDERR)
-    return (out.st_dev, out.st_ino, out.st_rdev) == (err.st_dev, err.st_ino, err.st_rdev)
-
-
 def in_foreground() -> bool:
     """Whether we may use the terminal. Where it controls nobody there is no background."""
     try:
@@ -337,11 +317,11 @@ class _Signals:
         os.set_blocking(self._came, False)
         self._wakeup = signal.set_wakeup_fd(self._came, warn_on_full_buffer=False)
         for number in (*_TO_NOTICE, *_TO_FORWARD):
-            ignored = (
-                signal.getsignal(number) is signal.SIG_IGN
-            )  # nohup, or a job in the background: the command ignores it too
+            # Nohup, or a job in the background: the command ignores it too.
+            ignored = signal.getsignal(number) is signal.SIG_IGN
             if number in _TO_NOTICE or not ignored:
-                self._before[number] = signal.signal(number, _to_wakeup)
+                # A handler that does nothing: its being there makes Python write the number to the pipe.
+                self._before[number] = signal.signal(number, lambda _number, _frame: None)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -365,7 +345,12 @@ class _Signals:
 
     def _wait(self, take: Callable[[int, bool], None]) -> None:
         while True:
-            number, from_terminal = _next_of(self._before)
+            if hasattr(signal, "sigwaitinfo"):
+                found = signal.sigwaitinfo(self._before)
+                number, from_terminal = found.si_signo, found.si_code == _BY_KERNEL  # then the command has it as well
+            else:
+                number = signal.sigwait(self._before)
+                from_terminal = _may_be_typed(number)
             if self._over:
                 return
             if number in _TO_FORWARD:
@@ -380,19 +365,6 @@ class _Signals:
         return []
 
 
-def _to_wakeup(_: int, __: object) -> None:
-    """A handler: its being there makes Python write the number to the pipe."""
-
-
-def _next_of(numbers: Mapping[int, Any]) -> tuple[int, bool]:
-    """A signal, and whether a terminal sent it, to the command as well as to us."""
-    if hasattr(signal, "sigwaitinfo"):
-        found = signal.sigwaitinfo(numbers)
-        return found.si_signo, found.si_code == _BY_KERNEL
-    number = signal.sigwait(numbers)
-    return number, _may_be_typed(number)
-
-
 def _may_be_typed(number: int) -> bool:
     return number in (signal.SIGINT, signal.SIGQUIT) and os.isatty(STDIN) and in_foreground()
 
@@ -404,7 +376,7 @@ class _Relay:
     """Passes on what comes until the command has ended and nothing more comes."""
 
     def __init__(self, child: _Child, streams: _Streams, signals: _Signals) -> None:
-        self.output = Window()
+        self.output = OutputExcerpt()
         self._child = child
         self._streams = streams
         self._signals = signals
@@ -427,17 +399,20 @@ class _Relay:
                 self._watch_keys()
                 self._child_changed()
                 while not self._is_over():
-                    for key, _ in selector.select(self._patience()):
+                    due = self._suspend_at if self._ended_at is None else self._ended_at + limits.RUN_LINGER_S
+                    for key, _ in selector.select(None if due is None else max(0.0, due - time.monotonic())):
                         key.data()
-                    self._suspend_when_due()
+                    if self._suspend_at is not None and time.monotonic() >= self._suspend_at:
+                        self._suspend_at = None
+                        self._child.send(signal.SIGSTOP, to_group=True)
 
-    def ended(self, seconds: float) -> Ran:
+    def ended(self, seconds: float) -> RunResult:
         code = os.waitstatus_to_exitcode(self._child.status or 0)
         killed = max(0, -code)
         exit_code = KILLED_BY + killed if killed else code
         interrupted = KILLED_BY + signal.SIGINT
         stopped = exit_code == interrupted or (bool(exit_code) and (self._told_to_stop or self._reader_left))
-        return Ran(exit_code, killed, seconds, stopped, "", self.output)
+        return RunResult(exit_code, killed, seconds, stopped, "", self.output)
 
     # --- output ---
 
@@ -449,11 +424,6 @@ class _Relay:
         # What it wrote before it ended may still be on its way, however long our own reader takes.
         late = time.monotonic() > self._ended_at + limits.RUN_LINGER_S
         return late and (self._since_end >= limits.RUN_READ_BYTES or not self._selector.select(0))
-
-    def _patience(self) -> float | None:
-        if self._ended_at is not None:
-            return max(0.0, self._ended_at + limits.RUN_LINGER_S - time.monotonic())
-        return max(0.0, self._suspend_at - time.monotonic()) if self._suspend_at is not None else None
 
     def _pass_on(self, ours: int) -> None:
         if ours not in self._streams.passed_on:  # closed by another of the same round
@@ -569,11 +539,6 @@ class _Relay:
             self._streams.close_screens()
         elif stopped and self._streams.terminal is not None:
             self._suspend()
-
-    def _suspend_when_due(self) -> None:
-        if self._suspend_at is not None and time.monotonic() >= self._suspend_at:
-            self._suspend_at = None
-            self._child.send(signal.SIGSTOP, to_group=True)
 
     def _suspend(self) -> None:
         """The command is stopped: so are we, and whoever started us has the terminal."""

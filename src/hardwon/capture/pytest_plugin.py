@@ -17,13 +17,12 @@ from hardwon.memory.settings import Settings
 from hardwon.outside.git import repository_root
 from hardwon.records.fields import new_id
 
+# Where a traceback says it has been, in each of pytest's styles.
 _PLACES: Final = re.compile(r'^(?P<plain>[^\s:][^:\n]*\.pyi?):\d+: |^\s*File "(?P<native>[^"\n]+)", line \d+', re.MULTILINE)
-"""Where a traceback says it has been, in each of pytest's styles."""
-
 _NOT_OURS: Final = frozenset({"site-packages", "dist-packages", "node_modules", "__pycache__"})
 
 
-class Recorded(NamedTuple):
+class RunReport(NamedTuple):
     """What to say in the summary (nothing: ""), the memory's location, and whether it knows of no test that fails."""
 
     line: str
@@ -41,7 +40,7 @@ def record(
     passed: Iterable[str],
     failed: Mapping[str, tuple[str, Any]],
     whole: Mapping[str, Collection[str]],
-) -> Recorded:
+) -> RunReport:
     """`failed` has, by node id, where each test failed and pytest's report; `whole` has, by their node ids, files that were
     collected whole, with the node ids of all they have. `folder` is where pytest was started, `root` what
     node ids are named from."""
@@ -50,34 +49,33 @@ def record(
         memory, project = settings.memory.value, settings.project.value
         location = Memory.place_of(memory)
         if not failed and not Memory.exists(memory):  # a pass alone makes no memory
-            return Recorded("", location, True)
+            return RunReport("", location, True)
         named = _Names(root, repository_root(Path(folder)) or root)
         with Memory(memory, project, busy_timeout_ms=limits.FEEDBACK_WAIT_MS) as opened:
-            told = _most_telling(failed, named, opened)
+            chosen = list(failed)
+            if len(failed) > limits.TEST_FAILURES_MAX:
+                # Those that are known to fail, then the first ones: to make a report of each takes its time.
+                known = {*opened.failing_tests()}
+                chosen = sorted(failed, key=lambda each: named(each) not in known)[: limits.TEST_FAILURES_MAX]
             ran = [RanTest(named(each), False) for each in passed if each not in whole]
             ran += [RanTest(named(file), False, tests=[named(each) for each in tests]) for file, tests in whole.items()]
-            ran += [_failure(each, *failed[each], Path(folder), named) for each in told]
+            for each in chosen:
+                where, report = failed[each]
+                name, text = named(each), str(report.longreprtext)
+                ran.append(RanTest(name, True, text, where, _files(name, text, Path(folder), named.checkout)))
             began = datetime.fromtimestamp(started, UTC)
             done = opened.record_tests(ran, f"pytest-{new_id()}", task=task, started=began)
             all_pass = not failed and not opened.failing_tests()
     parts = [
         f"{_counted(len(done.failed), 'failure')} recorded" if done.failed else "",
-        f"{_counted(len(failed) - len(told), 'failure')} left out" if len(told) < len(failed) else "",
+        f"{_counted(len(failed) - len(chosen), 'failure')} left out" if len(chosen) < len(failed) else "",
         f"{_counted(done.unchanged, 'test')} failing as before" if done.unchanged else "",
         f"{_counted(len(done.passed), 'test')} passing again" if done.passed else "",
         f"{_counted(len(done.gone), 'test')} gone" if done.gone else "",
         f"{_counted(len(done.verified), 'record')} verified" if done.verified else "",
     ]
-    said = ", ".join(filter(None, parts))
-    return Recorded(f"hardwon: {said}" if said else "", location, all_pass)
-
-
-def _most_telling(failed: Mapping[str, Any], named: _Names, memory: Memory) -> list[str]:
-    """Where very many failed, those that are known to, then the first ones: to make a report of each takes its time."""
-    if len(failed) <= limits.TEST_FAILURES_MAX:
-        return list(failed)
-    known = {*memory.failing_tests()}
-    return sorted(failed, key=lambda each: named(each) not in known)[: limits.TEST_FAILURES_MAX]
+    summary = ", ".join(filter(None, parts))
+    return RunReport(f"hardwon: {summary}" if summary else "", location, all_pass)
 
 
 @contextmanager
@@ -110,28 +108,19 @@ class _Names:
         return f"{self._files[file]}{separator}{rest}"
 
 
-def _failure(node_id: str, where: str, report: Any, folder: Path, named: _Names) -> RanTest:
-    text = str(report.longreprtext)
-    name = named(node_id)
-    return RanTest(name, True, text, where, _files(name, text, folder, named.checkout))
-
-
 def _files(name: str, text: str, folder: Path, inside: Path) -> list[str]:
     """The test's own file, then those of the traceback that belong to the project, the last frames first."""
     own = inside / name.partition("::")[0]
     seen = [folder / (found["plain"] or found["native"]) for found in _PLACES.finditer(text)]
-    found = dict.fromkeys(path.resolve() for path in (own, *reversed(seen)) if _is_file(path))
-    ours = [path for path in found if path.is_relative_to(inside) and _is_ours(path.relative_to(inside))]
-    return [str(path) for path in ours][: limits.TEST_FILES_MAX]
-
-
-def _is_file(path: Path) -> bool:
-    """What cannot even be named is none: a traceback may say anything."""
-    return os.path.isfile(path)  # noqa: PTH113  # a Path raises where a name is too long, or has a zero in it
-
-
-def _is_ours(path: Path) -> bool:
-    return not any(part in _NOT_OURS or part.startswith(".") for part in path.parts)
+    # A traceback may say anything: a Path raises where a name is too long, or has a zero in it.
+    exist = [path for path in (own, *reversed(seen)) if os.path.isfile(path)]  # noqa: PTH113
+    inner = [path for path in dict.fromkeys(path.resolve() for path in exist) if path.is_relative_to(inside)]
+    ours = [
+        str(path)
+        for path in inner
+        if not any(part in _NOT_OURS or part.startswith(".") for part in path.relative_to(inside).parts)
+    ]
+    return ours[: limits.TEST_FILES_MAX]
 
 
 def _counted(count: int, word: str) -> str:

@@ -10,9 +10,10 @@ import re
 import shlex
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -27,15 +28,14 @@ from hardwon.text.shell import reported_failure, run_observation
 from hardwon.trust.redact import redact
 
 if TYPE_CHECKING:
-    from hardwon.capture.process import Ran, Window
+    from hardwon.capture.process import OutputExcerpt, RunResult
     from hardwon.memory import Memory
 
 T = TypeVar("T")
 
 TAG: Final = "run"
+# The environment variable by which a run inside a run knows: the session's id, then a key of each command under way.
 RUNNING: Final = "HARDWON_RUN"
-"""The environment variable by which a run inside a run knows: the session's id, then a key of each command under way."""
-
 _RUNNING: Final = re.compile(rf"[0-9a-f-]{{36}}(?: [0-9a-f]{{16,64}}){{0,{limits.RUNS_UNDER_WAY_MAX}}}")
 _BINARY_SHARE: Final = 0.1  # of characters that no text has
 
@@ -85,25 +85,21 @@ def runs_tests(command: Sequence[str]) -> bool:
         if _PYTHON.fullmatch(name) and "-m" in rest:
             words = rest[rest.index("-m") + 1 :]
         elif name in _RUN_BY and rest[:1] == ["run"]:
-            words = list(_from_first_word(rest[1:]))
+            words = list(dropwhile(_is_option, rest[1:]))
         elif name in _LAUNCHERS:
-            words = list(_from_first_word(rest))
+            words = list(dropwhile(_is_option, rest))
         else:
             targets = [word for word in rest if not word.startswith("-") and word != "run"]
             return name in _TESTERS or any(
-                _names_tests(target, _TESTING.get(name, frozenset())) for target in targets[: limits.RUN_TARGETS_LOOKED_AT]
+                re.split(r"[:.]", target, maxsplit=1)[0] in _TESTING.get(name, ())
+                for target in targets[: limits.RUN_TARGETS_LOOKED_AT]
             )
     return False
 
 
-def _from_first_word(words: Sequence[str]) -> Iterator[str]:
-    """Without options before it; their values, where they stand apart, are taken for it."""
-    first = next((place for place, word in enumerate(words) if not word.startswith("-")), len(words))
-    yield from words[first:]
-
-
-def _names_tests(target: str, known: frozenset[str]) -> bool:
-    return bool(known) and re.split(r"[:.]", target, maxsplit=1)[0] in known
+def _is_option(word: str) -> bool:
+    """The values of options, where they stand apart, are taken for words."""
+    return word.startswith("-")
 
 
 def told_of_tests(failures: int) -> str:
@@ -116,14 +112,14 @@ def told_of_tests(failures: int) -> str:
 
 
 @dataclass(frozen=True)
-class Session:
+class RunSession:
     """`id` is the same for a run and all that it starts; `under_way` are their commands."""
 
     id: str
     under_way: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Session:
+    def of(cls, environment: Mapping[str, str]) -> RunSession:
         """The one that the environment names, or a new one."""
         given = environment.get(RUNNING, "")
         if not _RUNNING.fullmatch(given):
@@ -146,6 +142,8 @@ class Session:
 _ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|[\]PX^_][^\x07\x1b\n]*+(?:\x07|\x1b\\)?|[ -/]*+[0-~])?|\x9b[0-?]*+[ -/]*+[@-~]"
 )
+_KEY_END: Final = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----")
+_KEY_BEGIN: Final = b"-----BEGIN "
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -159,33 +157,22 @@ def plain(data: bytes) -> str:
     return _CONTROL.sub("", "\n".join(lines))
 
 
-def shown_of(output: Window) -> str:
+def shown_of(output: OutputExcerpt) -> str:
     """The beginning and the end of the output, without secrets, as far as failures are told by them."""
     if not output.left_out:
         return _cut(redact(plain(output.head + output.tail))[0])
-    head, tail = _before_cut(output.head), _after_cut(output.tail)
-    return _cut(redact(plain(head))[0], redact(plain(tail))[0], output.total - len(head) - len(tail))
-
-
-# What the cut went through is left out: half a secret would not be recognised, nor one whose name went with the other half.
-
-_KEY_END: Final = re.compile(rb"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----")
-_KEY_BEGIN: Final = b"-----BEGIN "
-
-
-def _before_cut(head: bytes) -> bytes:
-    """Without its last line; of a single line, without its last two words."""
-    whole, newline, _ = head.rpartition(b"\n")
-    return whole if newline else b" ".join(head.rsplit(None, 2)[:-2])
-
-
-def _after_cut(tail: bytes) -> bytes:
-    """Without its first line; of a single line, without its first two words; without the rest of a private key."""
-    _, newline, whole = tail.partition(b"\n")
+    # What the cut went through is left out: half a secret would not be recognised, nor one whose name went with the other half.
+    # That is a line; of a single line, two words; and the rest of a private key.
+    head, newline, _ = output.head.rpartition(b"\n")
     if not newline:
-        whole = b" ".join(tail.split(None, 2)[2:])
-    end = _KEY_END.search(whole)
-    return whole[end.end() :] if end and _KEY_BEGIN not in whole[: end.start()] else whole
+        head = b" ".join(output.head.rsplit(None, 2)[:-2])
+    _, newline, tail = output.tail.partition(b"\n")
+    if not newline:
+        tail = b" ".join(output.tail.split(None, 2)[2:])
+    end = _KEY_END.search(tail)
+    if end and _KEY_BEGIN not in tail[: end.start()]:
+        tail = tail[end.end() :]
+    return _cut(redact(plain(head))[0], redact(plain(tail))[0], output.total - len(head) - len(tail))
 
 
 def _cut(head: str, tail: str = "", left_out: int = 0) -> str:
@@ -204,8 +191,8 @@ def _cut(head: str, tail: str = "", left_out: int = 0) -> str:
 def record(
     memory: Memory,
     line: str,
-    ran: Ran,
-    session: Session,
+    ran: RunResult,
+    session: RunSession,
     *,
     task: str | None = None,
     tests: bool = False,
@@ -218,34 +205,31 @@ def record(
     envelope = _envelope(session, tests, author, tags)
     about = redact(task)[0] if task else line
     if ran.stopped:
-        said = f"The command `{line}` was stopped from outside after {ran.seconds:.1f} s."
-        return memory.record_fact(f"{said} Task: {about}" if task else said, "observation", 1.0, **envelope)
+        stopped = f"The command `{line}` was stopped from outside after {ran.seconds:.1f} s."
+        return memory.record_fact(f"{stopped} Task: {about}" if task else stopped, "observation", 1.0, **envelope)
     printed = ran.refusal or shown_of(ran.output)
-    observation = printed if by_words else run_observation(ran.exit_code, _signal_name(ran.signal), ran.seconds, printed)
-    told_of = reported_failure(observation)
-    if told_of:
+    try:
+        signal_name = signal.Signals(ran.signal).name if ran.signal else ""
+    except ValueError:
+        signal_name = f"signal {ran.signal}"
+    observation = printed if by_words else run_observation(ran.exit_code, signal_name, ran.seconds, printed)
+    failure = reported_failure(observation)
+    if failure:
         envelope["failure_hash"] = error_in(observation)
-    reward = 0.0 if (told_of if by_words else ran.exit_code) else 1.0
+    reward = 0.0 if (failure if by_words else ran.exit_code) else 1.0
     return memory.record_trajectory(about, [Step(action=line, observation=observation, reward=reward)], reward, **envelope)
 
 
 def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:
     """InvalidInputError for what could not be recorded: better told before the command is run."""
-    intake.metadata(_envelope(Session(""), False, author, tags), datetime.now(UTC), None)
+    intake.metadata(_envelope(RunSession(""), False, author, tags), datetime.now(UTC), None)
     Trajectory(task=task or "", steps=[], final_reward=0.0)
 
 
-def _envelope(session: Session, tests: bool, author: str | None, tags: Sequence[str]) -> dict[str, Any]:
+def _envelope(session: RunSession, tests: bool, author: str | None, tags: Sequence[str]) -> dict[str, Any]:
     source_type: SourceType = "test_result" if tests else "agent_execution"
     source = {"type": source_type, "id": session.id} | ({} if author is None else {"author": author})
     return {"source": source, "tags": list(dict.fromkeys((TAG, *tags)))}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name if number else ""
-    except ValueError:
-        return f"signal {number}"
 
 
 # --- patience ---------------------------------------------------------------------------------------------------------

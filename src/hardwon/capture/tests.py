@@ -1,18 +1,16 @@
-"""What a test that passes again, and a commit, may vouch for.
+"""What test runs and commits say about what was recorded, without anybody having to report it.
+
+A test that fails becomes a fact with its failure hash; when it passes again, that is a fact too, which takes the other's place,
+and what was tried in between is verified. So of each test that ever failed recall knows how it stands now, once. A commit
+publishes what was verified on the way to it.
 
 A pass proves that a test passes, not that everything written since it failed was right. So it vouches for little: attempts that
 say of themselves that they worked, that were recorded here between the last failing run and the run that passed, on the same
 branch, and that have to do with the failure: they carry its hash, name the test, or are about a file of its traceback. The last
 is the weakest link and counts only while the test's own file is what it was: a test that was rewritten is another test.
 
-A test's result is a record that a test run wrote. Anybody can write one that looks like it, so it is told by an event on it
-that nothing else writes: the plugin (`PYTEST`) gives it the status it has already (`MARK_STATUS`), when it is recorded.
-
-Feedback nobody has to remember to give: what test runs and commits say about what was recorded.
-
-A test that fails becomes a fact with its failure hash; when it passes again, that is a fact too, which takes the other's place,
-and what was tried in between is verified. So of each test that ever failed recall knows how it stands now, once. A commit
-publishes what was verified on the way to it. What deserves either is decided in `govern.feedback`.
+A test's result is a record that a test run wrote. Anybody can write one that looks like it, so it is recognised by an event on
+it that nothing else writes: the plugin (`PYTEST`) gives it the status it has already (`MARK_STATUS`), when it is recorded.
 """
 
 from __future__ import annotations
@@ -53,15 +51,13 @@ from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import not_undone
 from hardwon.trust.redact import redact
 
-# ---- feedback ------------------------------------------------------------
-
-PYTEST: Final = "pytest"
-"""The author, and the tag, of what the pytest plugin records."""
-
+PYTEST: Final = "pytest"  # the author, and the tag, of what the pytest plugin records
+BY_HOOK: Final = "git hook"
+# The status that the event gives which tells a result from what looks like one. No call of the memory sets this status: others
+# verify, publish and archive.
 MARK_STATUS: Final[Status] = "hypothesis"
-"""The status that the event gives which tells a result from what looks like one. No call of the memory sets this status: others
-verify, publish and archive."""
-
+_MARKED: Final = "told by a test run"
+_FAILURE_KEY: Final = "failure:"
 _HASH_BYTES: Final = 8
 _NAMED_FROM_CHARS: Final = 6  # a shorter function name (`test_a`) is said without being meant
 _PARAMETERS: Final = re.compile(r"\[.*$", re.DOTALL)
@@ -78,15 +74,6 @@ def name_of_test(node_id: str) -> str:
         return printable
     mark = blake2b(node_id.encode(errors="surrogatepass"), digest_size=_HASH_BYTES).hexdigest()
     return f"{printable[: limits.TEST_NAME_CHARS_MAX - 2 * _HASH_BYTES - 1]}~{mark}"
-
-
-def verification_id(test: str, state: str) -> str:
-    """Which test vouched, at which commit (or in which run)."""
-    return f"{test}@{state}"[: limits.NAME_CHARS_MAX]
-
-
-def vouching_test(verification: str | None) -> str:
-    return (verification or "").rpartition("@")[0]
 
 
 class Result(NamedTuple):
@@ -131,17 +118,7 @@ def result_of(record: Record) -> Result | None:
     )
 
 
-def newest_results(records: Iterable[Record]) -> dict[str, Result]:
-    """How each test stands, from its records, the newest first."""
-    found: dict[str, Result] = {}
-    for record in records:
-        result = result_of(record)
-        if result:
-            found.setdefault(result.test, result)
-    return found
-
-
-class Said(NamedTuple):
+class RecordText(NamedTuple):
     """A record, its text, and the failures it knows of, by their hashes."""
 
     record: AnyRecord
@@ -162,25 +139,25 @@ def claims_to_work(record: Record) -> bool:
     return isinstance(record, Fix) and record.fix_success
 
 
-def link(said: Said, result: Result, *, by_file: bool = True) -> int:
+def link(claim: RecordText, result: Result, *, by_file: bool = True) -> int:
     """How strongly a record has to do with a test's failure: by its hash, by a file of the traceback (`by_file`: that is link
     enough), by the test's name, which anybody can say of anything; 0 not at all."""
-    if result.failure and result.failure in said.failures:
+    if result.failure and result.failure in claim.failures:
         return 3
-    if by_file and any(file.path in result.files for file in said.record.metadata.context.related_files):
+    if by_file and any(file.path in result.files for file in claim.record.metadata.context.related_files):
         return 2
-    return int(names_test(said.text, result.test))
+    return int(names_test(claim.text, result.test))
 
 
-def foremost(linked: Iterable[tuple[int, Said]]) -> Iterator[Said]:
+def foremost(linked: Iterable[tuple[int, RecordText]]) -> Iterator[RecordText]:
     """Of each author the record that is linked most strongly, of those the oldest; in that order. Who claims much gets in no
     more often than who claims once, and not before who claimed first."""
     authors: set[str] = set()
-    for _, said in sorted(linked, key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id)):
-        author = said.record.metadata.source.author
+    for _, claim in sorted(linked, key=lambda each: (-each[0], each[1].record.at_us, each[1].record.id)):
+        author = claim.record.metadata.source.author
         if author not in authors:
             authors.add(author)
-            yield said
+            yield claim
 
 
 def names_test(text: str, test: str) -> bool:
@@ -199,14 +176,11 @@ def _has_word(text: str, word: str) -> bool:
     at = text.find(word)
     while at >= 0:
         end = at + len(word)
-        if not _is_in_word(text[at - 1 : at]) and not _is_in_word(text[end : end + 1]):
+        around = text[at - 1 : at] + text[end : end + 1]
+        if not any(char.isalnum() or char == "_" for char in around):
             return True
         at = text.find(word, end)
     return False
-
-
-def _is_in_word(char: str) -> bool:
-    return char.isalnum() or char == "_"
 
 
 def is_attempt_between(record: Record, failed_us: int, ran_us: int, branch: str) -> bool:
@@ -224,7 +198,7 @@ def came_from_elsewhere(events: Iterable[Event]) -> bool:
 def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
     """The tests that vouched for a record after a time, in runs that were recorded: whoever calls `verify` names itself."""
     return {
-        vouching_test(event.verification_id)
+        (event.verification_id or "").rpartition("@")[0]
         for event in not_undone(events)
         if event.kind == "status"
         and event.status == "verified"
@@ -234,18 +208,11 @@ def tests_behind(events: Iterable[Event], since_us: int) -> set[str]:
     } - {""}
 
 
-def may_publish(said: Said, tests: Collection[str], results: Mapping[str, Result]) -> bool:
+def may_publish(claim: RecordText, tests: Collection[str], results: Mapping[str, Result]) -> bool:
     """Whether every test that vouched for the record passed when it last ran, and no test that it has to do with fails."""
     if not tests or any(test not in results or results[test].failure or results[test].gone for test in tests):
         return False
-    return not any(result.failure and link(said, result) for result in results.values())
-
-
-# ---- feedback ------------------------------------------------------------
-
-BY_HOOK: Final = "git hook"
-_FAILURE_KEY: Final = "failure:"
-_MARKED: Final = "told by a test run"
+    return not any(result.failure and link(claim, result) for result in results.values())
 
 
 @dataclass(frozen=True)
@@ -301,13 +268,8 @@ class _Plan:
     still: list[Result]  # of tests that fail as they did before
     gone: list[Result]
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.failing and not self.passing and not self.gone
 
-
-@dataclass(frozen=True)
-class _Run:
+class _Run(NamedTuple):
     id: str
     task: str | None
     started: datetime
@@ -321,7 +283,7 @@ def record_tests(
     """Nothing is written, and nobody waits, where nothing changed."""
     hashes: dict[str, str] = {}
     plan = _plan(desk, ran, hashes, at)
-    if plan.is_empty:
+    if not plan.failing and not plan.passing and not plan.gone:
         return TestFeedback([], [], [], len(plan.still))
     run = _Run(run_id, task, started, at)
     with desk.store.write(desk.project) as writer:
@@ -374,48 +336,64 @@ def _most_telling(ran: Sequence[RanTest], known: Mapping[str, Result]) -> list[R
 
 
 def _written(desk: Desk, writer: Writer, plan: _Plan, run: _Run) -> TestFeedback:
-    told = [(_told_failure(desk, test, failure, before, run), before) for test, failure, before in plan.failing]
-    failed = [fact.id for fact, _ in told]
-    failing = [*plan.still, *(result for fact, _ in told if (result := result_of(fact)))]
+    written = [(_failure_fact(desk, test, failure, before, run), before) for test, failure, before in plan.failing]
+    failed = [fact.id for fact, _ in written]
+    failing = [*plan.still, *(result for fact, _ in written if (result := result_of(fact)))]
     attempts = _attempts(desk, plan.passing, run) if plan.passing else []
     verified: dict[str, None] = {}
     for test, before in plan.passing:
-        fact = _told_pass(desk, test, before, run)
-        told.append((fact, before))
+        fact = _pass_fact(desk, test, before, run)
+        written.append((fact, before))
         for record_id in _vouched(desk, writer, attempts, before, fact, failing, run):
             if record_id not in verified and len(verified) < limits.VERIFIED_PER_RUN_MAX:
                 verified[record_id] = None
-                _verify(desk, writer, record_id, before.test, run)
-    passed = [fact.id for fact, _ in told[len(failed) :]]
-    gone = [(_told_gone(desk, result, run), result) for result in plan.gone]
-    _keep(desk, writer, [*told, *gone], run.at)
+                event = Event(
+                    id=new_id(run.at),
+                    record_id=record_id,
+                    kind="status",
+                    at=run.at,
+                    by=PYTEST,
+                    status="verified",
+                    verified_by="test_runner",
+                    verification_id=f"{before.test}@{desk.head.commit or run.id}"[: limits.NAME_CHARS_MAX],
+                )
+                happen(writer, desk.project, event)
+    passed = [fact.id for fact, _ in written[len(failed) :]]
+    root = desk.root or Path.cwd()
+    gone = []
+    for result in plan.gone:
+        content = f"The test {result.test} is gone: its file no longer has it. The test had failed when it last ran."
+        test = RanTest(result.test, False, files=[str(root / path) for path in result.files])
+        gone.append((_fact(desk, test, content, "observation", None, result, run), result))
+    _keep(desk, writer, [*written, *gone], run.at)
     return TestFeedback(failed, passed, list(verified), len(plan.still), [fact.id for fact, _ in gone])
 
 
-def _keep(desk: Desk, writer: Writer, told: Sequence[tuple[Fact, Result | None]], at: datetime) -> None:
+def _keep(desk: Desk, writer: Writer, facts: Sequence[tuple[Fact, Result | None]], at: datetime) -> None:
     """The facts, marked as results, each in place of the one before it."""
-    desk.append(writer, [fact for fact, _ in told])
+    desk.append(writer, [fact for fact, _ in facts])
     marks = [
         Event(id=new_id(at), record_id=fact.id, kind="status", at=at, by=PYTEST, status=MARK_STATUS, reason=_MARKED)
-        for fact, _ in told
+        for fact, _ in facts
     ]
     writer.add_events(desk.project, marks)
-    for fact, stood in told:
+    for fact, stood in facts:
         if stood:
-            _supersede(desk, writer, stood, fact, at)
+            now = result_of(fact)
+            passes = "is gone" if now and now.gone else "passes again"
+            event = Event(
+                id=new_id(at),
+                record_id=stood.record_id,
+                kind="superseded",
+                at=at,
+                by=PYTEST,
+                replaced_by=fact.id,
+                reason="the test failed again" if fact.fact_type == "error" else f"the test {passes}",
+            )
+            happen(writer, desk.project, event)
 
 
-def _supersede(desk: Desk, writer: Writer, old: Result, fact: Fact, at: datetime) -> None:
-    now = result_of(fact)
-    passes = "is gone" if now and now.gone else "passes again"
-    reason = "the test failed again" if fact.fact_type == "error" else f"the test {passes}"
-    event = Event(
-        id=new_id(at), record_id=old.record_id, kind="superseded", at=at, by=PYTEST, replaced_by=fact.id, reason=reason
-    )
-    happen(writer, desk.project, event)
-
-
-def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) -> list[Said]:
+def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) -> list[RecordText]:
     """What may have led to any of the passes; never what came from a source that was rolled back. Where the
     tests are such a source, their passes say nothing."""
     if PYTEST in desk.store.rolled_back(desk.project):
@@ -424,13 +402,13 @@ def _attempts(desk: Desk, passing: Sequence[tuple[RanTest, Result]], run: _Run) 
     since = max(0, min(before.at_us for _, before in passing), started_us - limits.ATTEMPT_DAYS_MAX * limits.DAY_US)
     asked = Filters(status="hypothesis", since=from_us(since), until=from_us(started_us + 1))
     found = desk.store.page(desk.project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
-    return [_said(record) for record in readable(found) if claims_to_work(record)]
+    return [_text_of(record) for record in readable(found) if claims_to_work(record)]
 
 
 def _vouched(
     desk: Desk,
     writer: Writer,
-    attempts: Sequence[Said],
+    attempts: Sequence[RecordText],
     before: Result,
     fact: Fact,
     failing: Sequence[Result],
@@ -440,14 +418,14 @@ def _vouched(
     now = result_of(fact)
     same = now is not None and before.same_test_as(now)
     linked = [
-        (strength, said)
-        for said in attempts
-        if is_attempt_between(said.record, before.at_us, to_us(run.started), desk.head.branch)
-        and (strength := link(said, before, by_file=same))
-        and not any(link(said, other) for other in failing)
-        and _is_open(desk, writer, said.record.id)
+        (strength, claim)
+        for claim in attempts
+        if is_attempt_between(claim.record, before.at_us, to_us(run.started), desk.head.branch)
+        and (strength := link(claim, before, by_file=same))
+        and not any(link(claim, other) for other in failing)
+        and _is_open(desk, writer, claim.record.id)
     ]
-    return [said.record.id for said in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
+    return [claim.record.id for claim in islice(foremost(linked), limits.VERIFIED_PER_TEST_MAX)]
 
 
 def _is_open(desk: Desk, writer: Writer, record_id: str) -> bool:
@@ -458,30 +436,22 @@ def _is_open(desk: Desk, writer: Writer, record_id: str) -> bool:
     return not came_from_elsewhere(writer.events_of(desk.project, record_id))
 
 
-def _verify(desk: Desk, writer: Writer, record_id: str, test: str, run: _Run) -> None:
-    event = Event(
-        id=new_id(run.at),
-        record_id=record_id,
-        kind="status",
-        at=run.at,
-        by=PYTEST,
-        status="verified",
-        verified_by="test_runner",
-        verification_id=verification_id(test, desk.head.commit or run.id),
-    )
-    happen(writer, desk.project, event)
-
-
-def _told_failure(desk: Desk, test: RanTest, failure: str, before: Result | None, run: _Run) -> Fact:
+def _failure_fact(desk: Desk, test: RanTest, failure: str, before: Result | None, run: _Run) -> Fact:
     report = redact(_sound(test.report))[0]  # before anything is cut off: half a secret would not be recognised
     during = "" if test.where == "call" else f" in {test.where}"
-    content = f"The test {name_of_test(test.node_id)} failed{during}: {_headline(report)}"
+    lines = [line.strip() for line in report.splitlines() if line.strip()]
+    marked = [line[2:].strip() for line in lines if line.startswith("E ")]  # what went wrong, in pytest's own words
+    headline = ((marked or lines[-1:] or ["no report"])[0] or error_core(report))[: limits.TEST_ERROR_SHOWN_CHARS]
+    content = f"The test {name_of_test(test.node_id)} failed{during}: {headline}"
+    half = limits.TEST_REPORT_CHARS_MAX // 2
+    if len(report) > limits.TEST_REPORT_CHARS_MAX:
+        report = f"{report[:half]}\n…\n{report[-half:]}"
     if report.strip():
-        content += f"\n\n{_shortened(report)}"
+        content += f"\n\n{report}"
     return _fact(desk, test, content, "error", failure, before, run)
 
 
-def _told_pass(desk: Desk, test: RanTest, before: Result, run: _Run) -> Fact:
+def _pass_fact(desk: Desk, test: RanTest, before: Result, run: _Run) -> Fact:
     failed_at = f"{from_us(before.at_us):%Y-%m-%d %H:%M} UTC"
     where = f" at commit {desk.head.commit[:12]}" if desk.head.commit else ""
     content = f"The test {name_of_test(test.node_id)} passes again{where}; the test had failed at {failed_at}."
@@ -491,47 +461,24 @@ def _told_pass(desk: Desk, test: RanTest, before: Result, run: _Run) -> Fact:
     return _fact(desk, again, content, "observation", before.failure, before, run)
 
 
-def _told_gone(desk: Desk, before: Result, run: _Run) -> Fact:
-    content = f"The test {before.test} is gone: its file no longer has it. The test had failed when it last ran."
-    root = desk.root or Path.cwd()
-    gone = RanTest(before.test, False, files=[str(root / path) for path in before.files])
-    return _fact(desk, gone, content, "observation", None, before, run)
-
-
 def _fact(
     desk: Desk, test: RanTest, content: str, fact_type: FactType, failure: str | None, before: Result | None, run: _Run
 ) -> Fact:
     # A clock that was set back must not make what a test did now count as done before.
-    told_at = max(run.at, from_us(before.at_us + 1)) if before else run.at
+    at = max(run.at, from_us(before.at_us + 1)) if before else run.at
+    existing = [Path(file) for file in test.files if Path(file).is_file()]
+    hashable = [str(file) for file in existing if file.stat().st_size <= limits.FILE_HASH_BYTES_MAX]
     envelope = {
         "source": {"type": "test_result", "id": run.id, "author": PYTEST},
-        "timestamp": told_at,
+        "timestamp": at,
         "tags": [PYTEST, *([f"task:{run.task}"] if run.task else [])],
-        "related_files": _hashable(test.files),
+        "related_files": [file for file in dict.fromkeys(hashable) if file.isprintable()][: limits.TEST_FILES_MAX],
     } | ({"failure_hash": failure} if failure else {})
-    metadata = intake.metadata(envelope, told_at, desk.root, desk.memory_file)
+    metadata = intake.metadata(envelope, at, desk.root, desk.memory_file)
     name = name_of_test(test.node_id)
     entities = Entities(files=[file.path for file in metadata.context.related_files], functions=[name])
-    fact = Fact(id=new_id(told_at), metadata=metadata, content=content, fact_type=fact_type, confidence=1.0, entities=entities)
+    fact = Fact(id=new_id(at), metadata=metadata, content=content, fact_type=fact_type, confidence=1.0, entities=entities)
     return desk.prepare(fact)
-
-
-def _hashable(files: Iterable[str | Path]) -> list[str]:
-    found = [str(file) for file in files if Path(file).is_file() and Path(file).stat().st_size <= limits.FILE_HASH_BYTES_MAX]
-    return [file for file in dict.fromkeys(found) if file.isprintable()][: limits.TEST_FILES_MAX]
-
-
-def _headline(report: str) -> str:
-    """What went wrong, in pytest's own words."""
-    lines = [line.strip() for line in report.splitlines() if line.strip()]
-    marked = [line[2:].strip() for line in lines if line.startswith("E ")]
-    said = (marked or lines[-1:] or ["no report"])[0]
-    return (said or error_core(report))[: limits.TEST_ERROR_SHOWN_CHARS]
-
-
-def _shortened(report: str) -> str:
-    most = limits.TEST_REPORT_CHARS_MAX
-    return report if len(report) <= most else f"{report[: most // 2]}\n…\n{report[-(most // 2) :]}"
 
 
 def _sound(report: str) -> str:
@@ -550,20 +497,28 @@ def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by:
     oldest = from_us(max(0, to_us(at) - 2 * limits.ATTEMPT_DAYS_MAX * limits.DAY_US))
     asked = Filters(status="verified", since=oldest)
     page = store.page(project, asked, None, limits.ATTEMPTS_CONSIDERED_MAX, trusted=True)
-    vouched = [_said(record) for record in readable(page) if _is_of_commit(record, commit)]
+    vouched = [
+        _text_of(record)
+        for record in readable(page)
+        if record.metadata.validation.verified_by == "test_runner"
+        and record.metadata.context.git_commit in (commit.id, *commit.before)
+    ]
     if not vouched or PYTEST in store.rolled_back(project):
         return []
     published: list[str] = []
     with store.write(project) as writer:
-        known = {name: each for name, each in results(store, project, at).items() if not _is_gone(each, commit.root)}
-        for said in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
-            record = said.record
+        known = results(store, project, at)
+        for name, each in list(known.items()):  # a test that failed and was deleted since, with its file, says nothing
+            if each.failure and each.own_file is not None and not (commit.root / each.own_file).exists():
+                del known[name]
+        for claim in vouched[: limits.PUBLISHED_PER_COMMIT_MAX]:
+            record = claim.record
             events = writer.events_of(project, record.id)
             tests = tests_behind(events, since_us)
             stored = writer.get(project, record.id)
             if stored is None or record_of(stored).metadata.validation.status != "verified" or came_from_elsewhere(events):
                 continue
-            if may_publish(said, tests, known) and _holds(commit, record, [known[test] for test in tests]):
+            if may_publish(claim, tests, known) and _holds(commit, record, [known[test] for test in tests]):
                 reason = f"commit {commit.id}: {', '.join(sorted(tests))}"[: limits.TEXT_CHARS_MAX]
                 event = Event(
                     id=new_id(at), record_id=record.id, kind="status", at=at, by=by, status="published", reason=reason
@@ -571,17 +526,6 @@ def publish_tested(store: Store, project: str, commit: Commit, at: datetime, by:
                 happen(writer, project, event)
                 published.append(record.id)
     return published
-
-
-def _is_gone(result: Result, root: Path) -> bool:
-    """Whether a test that failed was deleted since, with its file."""
-    own = result.own_file
-    return bool(result.failure) and own is not None and not (root / own).exists()
-
-
-def _is_of_commit(record: Record, commit: Commit) -> bool:
-    there = record.metadata.context.git_commit
-    return record.metadata.validation.verified_by == "test_runner" and there in (commit.id, *commit.before)
 
 
 def _holds(commit: Commit, record: Record, tests: Sequence[Result]) -> bool:
@@ -604,9 +548,14 @@ def results(store: Store, project: str, at: datetime) -> dict[str, Result]:
     known = {each.id for each in found}
     newest = store.marked(project, asked, PYTEST, MARK_STATUS, limits.TEST_FAILURES_MAX)
     newest = [each for each in newest if each.id not in known]
-    return newest_results(readable(sorted([*found, *newest], key=lambda each: (each.at_us, each.id), reverse=True)))
+    standing: dict[str, Result] = {}
+    for record in readable(sorted([*found, *newest], key=lambda each: (each.at_us, each.id), reverse=True)):
+        result = result_of(record)
+        if result:
+            standing.setdefault(result.test, result)
+    return standing
 
 
-def _said(record: AnyRecord) -> Said:
+def _text_of(record: AnyRecord) -> RecordText:
     failures = {key.removeprefix(_FAILURE_KEY) for key in keys_of(record) if key.startswith(_FAILURE_KEY)}
-    return Said(record, searchable_text(record), failures)
+    return RecordText(record, searchable_text(record), failures)

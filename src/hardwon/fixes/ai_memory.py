@@ -1,10 +1,8 @@
-"""What fix history tells, as plain dicts, lists and numbers that JSON can hold, and as files.
-
-Fix history: `AIMemory`, what was tried against an issue, by whom, and whether it worked.
+"""Fix history: `AIMemory`, what was tried against an issue, by whom, and whether it worked.
 
 Scripts that say `from Scripts.ai_memory import AIMemory` keep working (see `drop_in/Scripts/ai_memory.py`). `ai_memory.db` is a
-Hardwon memory, whose tables any SQLite client can query. What callers hand in is `fix_input`, the knowledge base is
-`knowledge_base`, what goes out is `fix_output`, older databases are `fix_adoption`.
+Hardwon memory, whose tables any SQLite client can query. What callers hand in is `input`, the knowledge base is
+`knowledge_base`, older databases are `adopt`. Answers are plain dicts, lists and numbers that JSON can hold.
 """
 
 from __future__ import annotations
@@ -17,11 +15,12 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from pathlib import Path as FilePath
 from typing import Any, Final, Self
 
 from hardwon import limits
@@ -37,7 +36,7 @@ from hardwon.fixes.adopt import (
 from hardwon.fixes.history import FixRow
 from hardwon.fixes.input import (
     NO_REPLY,
-    Attempt,
+    AttemptInput,
     CutWarning,
     FixHistoryWarning,
     cut_message,
@@ -48,9 +47,7 @@ from hardwon.fixes.input import (
     system_info,
 )
 from hardwon.fixes.knowledge_base import KnowledgeBase
-from hardwon.fixes.knowledge_file import Keeper
-from hardwon.fixes.reports import FixCell, FixDay, FixerRecord, IssueTrend
-from hardwon.learn.fixes import ModelInsights, Strategy
+from hardwon.fixes.knowledge_file import KnowledgeFile
 from hardwon.learn.tallies import fix_history_signature
 from hardwon.memory import Clock, Memory, intake
 from hardwon.memory.results import CleanedUp, Compressed
@@ -62,172 +59,20 @@ from hardwon.store.types import Progress
 from hardwon.text.clean import clean_line
 from hardwon.text.tokens import count_tokens
 
-# ---- fix output ------------------------------------------------------------
-
-_OWN: Final = (KNOWLEDGE_BASE_NAME, FILE_NAME.removesuffix(".db") + ".")
-"""How the names begin of what a memory keeps in its folder, those that are hidden behind a dot as well."""
-
-
-def row(found: FixRow) -> dict[str, Any]:
-    """An attempt under the names of the table's columns, with its JSON read; and under two more: `ai_analysis`, as newer
-    databases call it, and `successful`, for what was applied and verified."""
-    told: dict[str, Any] = found._asdict()
-    applied, verified = bool(found.fix_success), bool(found.verification_success)
-    told.update(
-        fix_commands=_read(found.fix_commands, []),
-        fix_success=applied,
-        verification_success=verified,
-        system_info=_read(found.system_info, {}),
-    )
-    return {**told, "ai_analysis": found.claude_analysis, "successful": applied and verified}
-
-
-def _read(text: str, otherwise: Any) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return otherwise
-
-
-def rate(part: int, whole: int) -> float:
-    return round(part / whole, 3) if whole else 0.0
-
-
-def _counted(attempts: int, applied: int, verified: int) -> dict[str, Any]:
-    return {
-        "total_attempts": attempts,
-        "applied": applied,
-        "successful": verified,
-        "applied_rate": rate(applied, attempts),
-        "success_rate": rate(verified, attempts),
-    }
-
-
-def model_insights(insights: ModelInsights, recent: Sequence[FixRow]) -> dict[str, Any]:
-    odds = insights.odds
-    return {
-        "model_name": insights.model_name,
-        "total_tests": insights.total_tests,
-        "success_rate": round(insights.success_rate, 3),
-        "common_issues": [clean_line(name, limits.NAME_CHARS_MAX) for name, _ in insights.common_issues][
-            : limits.INSIGHTS_ITEMS_MAX
-        ],
-        "effective_fixes": [_strategy(each) for each in insights.effective_fixes][: limits.INSIGHTS_ITEMS_MAX],
-        "recent_history": [row(each) for each in recent],
-        "applied_rate": rate(odds.applied, odds.attempts) if insights.total_tests else 0.0,
-        "p_success": round(odds.p_success, 3),
-        "performance_notes": list(insights.performance_notes),
-        "last_updated": insights.last_updated.isoformat() if insights.last_updated else None,
-    }
-
-
-def _strategy(strategy: Strategy) -> str:
-    return clean_line(" && ".join(strategy.fix_commands) or strategy.analysis, limits.KNOWLEDGE_TEXT_CHARS_MAX)
-
-
-def day(found: FixDay) -> dict[str, Any]:
-    return {"date": found.day.isoformat(), **_counted(found.attempts, found.applied, found.verified)}
-
-
-def matrix_rows(cells: Iterable[FixCell]) -> dict[str, dict[str, Any]]:
-    told: dict[str, dict[str, Any]] = {}
-    for cell in cells:
-        figures = {**_counted(cell.attempts, cell.applied, cell.verified), "p_success": round(cell.p_success, 3)}
-        told.setdefault(cell.model, {})[cell.issue_type] = figures
-    return told
-
-
-def trend_row(found: IssueTrend) -> dict[str, Any]:
-    applied, verified = (sum(getattr(each, name) for each in found.days) for name in ("applied", "verified"))
-    return {
-        **_counted(found.attempts, applied, verified),
-        "direction": found.direction,
-        "earlier": found.earlier,
-        "later": found.later,
-        "p_value": round(found.p_value, 6),
-        "test": found.test,
-        "days": {each.day.isoformat(): each.attempts for each in found.days if each.attempts},
-    }
-
-
-def fixer_row(found: FixerRecord) -> dict[str, Any]:
-    return {
-        **_counted(found.attempts, found.applied, found.verified),
-        "p_success": round(found.p_success, 3),
-        "interval": [round(bound, 3) for bound in found.interval],
-    }
-
-
-def report(found: Any) -> dict[str, Any]:
-    """What a larger operation answered. Whatever an older database had for an id is told as well."""
-    told: dict[str, Any] = json.loads(json.dumps(asdict(found), default=str))
-    return told
-
-
-def in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]) -> dict[str, Any]:
-    """One takes only so many, so that nobody waits for long: all of them, one after the other."""
-    told = asdict(run())
-    events = [told.pop("event_id")]
-    worked = any(told[name] for name in added_up)
-    while told["left"] and worked and not told["dry_run"]:
-        more = asdict(run())
-        events.append(more["event_id"])
-        worked = any(more[name] for name in added_up)
-        told.update({name: told[name] + more[name] for name in added_up})
-        told.update({name: more[name] for name in told if name not in added_up})
-    return {**told, "event_ids": [event for event in events if event]}
-
-
-# --- files ----------------------------------------------------------------------------------------------------------------
-
-
-def path(field: str, given: str | os.PathLike[str]) -> FilePath:
-    return intake.path(field, os.fspath(given) if isinstance(given, os.PathLike) else given)
-
-
-def write_json(target: FilePath, told: Any) -> None:
-    content = json.dumps(told, indent=2, ensure_ascii=False, default=str).encode()
-    with files.writing_atomically(target) as file:
-        file.write(content)
-
-
-def write_csv(target: FilePath, rows: Iterator[FixRow]) -> int:
-    count = 0
-    with files.writing_atomically(target) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        writer = csv.writer(text)
-        writer.writerow(FixRow._fields)
-        for found in rows:
-            writer.writerow(found)
-            count += 1
-        text.flush()
-        text.detach()
-    return count
-
-
-def target_beside(memory_dir: FilePath, database: FilePath, output_file: str | os.PathLike[str]) -> FilePath:
-    """Where an export goes: any file but a database and what a memory keeps beside its own, and in its folder: the database may
-    be a link to elsewhere."""
-    field, given, such_as = "output_file", path("output_file", output_file), "insights.json"
-    own_files.refuse(field, given, memory_dir / FILE_NAME, such_as, also=_OWN)
-    return own_files.target(field, given, database, such_as, also=_OWN)
-
-
-# ---- fixes ------------------------------------------------------------
-
 _log = logging.getLogger("hardwon")
 
 DEFAULT_DIR: Final = "AIMemory"
+# How the names begin of what a memory keeps in its folder, those that are hidden behind a dot as well.
+_OWN: Final = (KNOWLEDGE_BASE_NAME, FILE_NAME.removesuffix(".db") + ".")
 
 _BEGIN: Final = "=== HISTORICAL CONTEXT FROM AI MEMORY ===\n"
 _NOTHING: Final = "Nothing like this was tried before.\n"
 _END: Final = "=== END HISTORICAL CONTEXT ===\n"
+# What was recorded and looks like a line of ours. What stands for it is no longer than it was.
 _FORGED_FRAME: Final = re.compile(
     r"[=\uff1d\ufe66\u2550]+(\s*(?:END\s+)?HISTORICAL\s+CONTEXT(?:\s+FROM\s+AI\s+MEMORY)?\s*)[=\uff1d\ufe66\u2550]*",
     re.IGNORECASE,
 )
-"""What was recorded and looks like a line of ours. What stands for it is no longer than it was."""
-
 _FRAME_TOKENS_MAX: Final = count_tokens(_BEGIN + _NOTHING + _END)
 
 Where = str | os.PathLike[str]
@@ -255,7 +100,7 @@ class AIMemory:
             _log.warning("an older fix history in %s was adopted: %s", place, adopted)
         try:
             self._use(memory, place, adopted)
-            self._keeper.take_in_edits()
+            self._knowledge.take_in_edits()
         except BaseException:
             memory.close()
             raise
@@ -279,7 +124,7 @@ class AIMemory:
         self.memory, self.memory_dir, self.adopted = memory, folder, adopted
         self.db_path = Path(memory.location)
         self._recorded = 0
-        self._keeper = Keeper(memory, folder, history.learned, self._version)
+        self._knowledge = KnowledgeFile(memory, folder, history.learned, self._version)
 
     def __enter__(self) -> Self:
         return self
@@ -308,7 +153,7 @@ class AIMemory:
     ) -> int:
         """Records an attempt and returns its id once it is on disk. `fix_success`: it was applied; `verification_success`: it
         was verified to work. Whatever a fixer replied is recorded, also where it is not the mapping that was asked for."""
-        attempt = Attempt(issue_data, ai_response, notes)
+        attempt = AttemptInput(issue_data, ai_response, notes)
         at = self.memory.now()
         author = fixer("fixer_type", fixer_type)
         fix = fix_from(
@@ -337,7 +182,7 @@ class AIMemory:
         wanted = intake.whole_number("limit", limit, 1, limits.SHOWN_MAX)
         found = self.memory.fix_history.similar(issue_from(issue_data), wanted)
         names = ("exact_matches", "model_matches", "type_matches")
-        return {name: [row(each) for each in rows] for name, rows in zip(names, found, strict=True)}
+        return {name: [_row(each) for each in rows] for name, rows in zip(names, found, strict=True)}
 
     def generate_issue_signature(self, issue_data: Mapping[str, Any]) -> str:
         """16 hexadecimal digits by the fix-history formula."""
@@ -347,7 +192,24 @@ class AIMemory:
         """How fixes went on a model, its common issues, what helped, and the newest attempts."""
         insights = self.memory.model_insights(model_name)
         recent = self.memory.fix_history.recent(limit=limits.INSIGHTS_ITEMS_MAX, model=model_name)
-        return model_insights(insights, recent)
+        odds = insights.odds
+        effective = insights.effective_fixes[: limits.INSIGHTS_ITEMS_MAX]
+        common = insights.common_issues[: limits.INSIGHTS_ITEMS_MAX]
+        return {
+            "model_name": insights.model_name,
+            "total_tests": insights.total_tests,
+            "success_rate": round(insights.success_rate, 3),
+            "common_issues": [clean_line(name, limits.NAME_CHARS_MAX) for name, _ in common],
+            "effective_fixes": [
+                clean_line(" && ".join(each.fix_commands) or each.analysis, limits.KNOWLEDGE_TEXT_CHARS_MAX)
+                for each in effective
+            ],
+            "recent_history": [_row(each) for each in recent],
+            "applied_rate": _rate(odds.applied, odds.attempts) if insights.total_tests else 0.0,
+            "p_success": round(odds.p_success, 3),
+            "performance_notes": list(insights.performance_notes),
+            "last_updated": insights.last_updated.isoformat() if insights.last_updated else None,
+        }
 
     def build_context_for_ai(self, issue_data: Mapping[str, Any], *, budget_tokens: int = limits.FIX_CONTEXT_TOKENS) -> str:
         """What is known that bears on an issue, as text for a fixer's prompt: never more than `budget_tokens`. What was
@@ -374,7 +236,7 @@ class AIMemory:
         return {
             "total_fixes_attempted": totals.attempts,
             "successful_fixes": totals.verified,
-            "success_rate": rate(totals.verified, totals.attempts),
+            "success_rate": _rate(totals.verified, totals.attempts),
             "models_encountered": totals.models,
             "issue_types_seen": totals.issue_types,
             "recent_activity_7days": self.memory.fixes_since(self.memory.now() - timedelta(days=7)),
@@ -384,39 +246,68 @@ class AIMemory:
 
     def get_daily_statistics(self, days: int = 30) -> list[dict[str, Any]]:
         """Attempts of each day (UTC), oldest first."""
-        return [day(each) for each in self.memory.fix_days(days)]
+        return [
+            {"date": each.day.isoformat(), **_counted(each.attempts, each.applied, each.verified)}
+            for each in self.memory.fix_days(days)
+        ]
 
     def get_model_performance_matrix(self) -> dict[str, dict[str, Any]]:
         """By model and issue type: attempts, what was applied and what succeeded, and `p_success` of the next one."""
-        return matrix_rows(self.memory.fix_matrix())
+        matrix: dict[str, dict[str, Any]] = {}
+        for cell in self.memory.fix_matrix():
+            figures = {**_counted(cell.attempts, cell.applied, cell.verified), "p_success": round(cell.p_success, 3)}
+            matrix.setdefault(cell.model, {})[cell.issue_type] = figures
+        return matrix
 
     def get_issue_trend_analysis(self, days: int = 30) -> dict[str, dict[str, Any]]:
         """By issue type: whether it comes up more often or less often than it did, and on which days it came up."""
-        return {trend.issue_type: trend_row(trend) for trend in self.memory.fix_trends(days)}
+        return {
+            trend.issue_type: {
+                **_counted(trend.attempts, sum(each.applied for each in trend.days), sum(each.verified for each in trend.days)),
+                "direction": trend.direction,
+                "earlier": trend.earlier,
+                "later": trend.later,
+                "p_value": round(trend.p_value, 6),
+                "test": trend.test,
+                "days": {each.day.isoformat(): each.attempts for each in trend.days if each.attempts},
+            }
+            for trend in self.memory.fix_trends(days)
+        }
 
     def get_fixer_effectiveness(self) -> dict[str, dict[str, Any]]:
         """By fixer: attempts, what was applied and what succeeded, and `p_success` of the next one with its 90 % interval."""
-        return {each.fixer: fixer_row(each) for each in self.memory.fixers()}
+        return {
+            each.fixer: {
+                **_counted(each.attempts, each.applied, each.verified),
+                "p_success": round(each.p_success, 3),
+                "interval": [round(bound, 3) for bound in each.interval],
+            }
+            for each in self.memory.fixers()
+        }
 
     # --- out of the memory --------------------------------------------------------------------------------------------------
 
     def export_insights(self, output_file: Where) -> None:
         """Writes everything that is known as one JSON file, in place of one that is there."""
-        write_json(
-            target_beside(self.memory_dir, self.db_path, output_file),
+        attempts: Counter[str] = Counter()
+        for cell in self.memory.fix_matrix():
+            attempts[cell.model] += cell.attempts
+        frequent = sorted(attempts, key=lambda name: (-attempts[name], name))[: limits.INSIGHTS_MODELS_MAX]
+        _write_json(
+            _target_beside(self.memory_dir, self.db_path, output_file),
             {
                 "generated_at": self.memory.now().isoformat(),
                 "statistics": self.get_memory_stats(),
-                "knowledge_base": self._keeper.exported(),
-                "model_insights": {name: self.get_model_insights(name) for name in self._frequent_models()},
+                "knowledge_base": self._knowledge.exported(),
+                "model_insights": {name: self.get_model_insights(name) for name in frequent},
                 "historical_trends": self.get_daily_statistics(),
             },
         )
 
     def export_analytics_data(self, output_file: Where) -> None:
         """Writes the figures, per day, model, issue type and fixer, as one JSON file, in place of one that is there."""
-        write_json(
-            target_beside(self.memory_dir, self.db_path, output_file),
+        _write_json(
+            _target_beside(self.memory_dir, self.db_path, output_file),
             {
                 "daily_stats": self.get_daily_statistics(),
                 "model_performance": self.get_model_performance_matrix(),
@@ -428,49 +319,57 @@ class AIMemory:
     def export_csv(self, output_file: Where) -> int:
         """Writes every attempt, oldest first, with the columns of the table, in place of a file that is there. Returns how
         many they are."""
-        return write_csv(target_beside(self.memory_dir, self.db_path, output_file), self.memory.fix_history.all())
-
-    def _frequent_models(self) -> list[str]:
-        attempts: dict[str, int] = {}
-        for cell in self.memory.fix_matrix():
-            attempts[cell.model] = attempts.get(cell.model, 0) + cell.attempts
-        return sorted(attempts, key=lambda name: (-attempts[name], name))[: limits.INSIGHTS_MODELS_MAX]
+        count = 0
+        with files.writing_atomically(_target_beside(self.memory_dir, self.db_path, output_file)) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            writer = csv.writer(text)
+            writer.writerow(FixRow._fields)
+            for found in self.memory.fix_history.all():
+                writer.writerow(found)
+                count += 1
+            text.flush()
+            text.detach()
+        return count
 
     # --- into the memory ----------------------------------------------------------------------------------------------------
 
     @property
     def knowledge_base(self) -> KnowledgeBase:
         """Always the same dict, brought up to date. What you add to it stays; `_save_knowledge_base` keeps it."""
-        return self._keeper.refresh()
+        return self._knowledge.refresh()
 
     @knowledge_base.setter
     def knowledge_base(self, knowledge: Mapping[str, Any]) -> None:
-        self._keeper.replace(readable("knowledge_base", knowledge))
+        self._knowledge.replace(readable("knowledge_base", knowledge))
 
     def _save_knowledge_base(self) -> None:
         """Keeps what you added to the knowledge base, and writes `knowledge_base.json`."""
-        self._keeper.save()
+        self._knowledge.save()
 
     def _version(self) -> object:
         """Something else whenever the memory was written to. A look at the files: asking the database would take longer."""
-        stamps = [_stamp(f"{self.db_path}{suffix}") for suffix in ("", "-wal")]
-        newest_ns = max((stamp[0] for stamp in stamps if stamp), default=0)
+        stamps = []
+        for suffix in ("", "-wal"):
+            with suppress(OSError):
+                found = os.stat(f"{self.db_path}{suffix}")  # noqa: PTH116  # this runs whenever the knowledge base is asked for
+                stamps.append((suffix, found.st_mtime_ns, found.st_size))
+        newest_ns = max((mtime_ns for _, mtime_ns, _ in stamps), default=0)
         if abs(time.time_ns() - newest_ns) < limits.FILE_TIME_UNSURE_NS:
             return None
         return self._recorded, *stamps
 
     def import_knowledge_base(self, source_file: Where, dry_run: bool = False) -> dict[str, Any]:
         """Brings in a knowledge base of others, as one source's word. Returns what it brought."""
-        source = path("source_file", source_file)
-        return report(adopt_knowledge_base(source, self.memory, dry_run=_flag(dry_run)))
+        source = _path("source_file", source_file)
+        return _report(adopt_knowledge_base(source, self.memory, dry_run=_flag(dry_run)))
 
     def migrate_legacy_data(
         self, legacy_db_path: Where, dry_run: bool = False, progress: Progress | None = None
     ) -> dict[str, Any]:
         """Brings in the attempts of an older database, which is only read. Doing it again adds nothing. Returns what it
         brought, what was rejected, and why."""
-        source = path("legacy_db_path", legacy_db_path)
-        return report(adopt_fix_history(source, self.memory, dry_run=_flag(dry_run), progress=progress))
+        source = _path("legacy_db_path", legacy_db_path)
+        return _report(adopt_fix_history(source, self.memory, dry_run=_flag(dry_run), progress=progress))
 
     # --- care ---------------------------------------------------------------------------------------------------------------
 
@@ -478,13 +377,13 @@ class AIMemory:
         """Removes old attempts, failed ones sooner than successful ones. Patterns, figures and what is worth more stay, and
         `memory.undo(id)` with each of the `event_ids` takes it back until the memory is compacted. Returns what was removed."""
         dry = _flag(dry_run)
-        return in_turns(lambda: self.memory.cleanup(days, dry), ("failed", "successful"))
+        return _in_turns(lambda: self.memory.cleanup(days, dry), ("failed", "successful"))
 
     def compress_historical_data(self, days: float = limits.COMPRESS_DAYS, dry_run: bool = False) -> dict[str, Any]:
         """Packs the details of old attempts away. They count as before, are found by their summaries, and `memory.undo(id)`
         with each of the `event_ids` unpacks them. Returns what that saved."""
         dry = _flag(dry_run)
-        return in_turns(lambda: self.memory.compress(days, dry), ("records", "saved_bytes"))
+        return _in_turns(lambda: self.memory.compress(days, dry), ("records", "saved_bytes"))
 
 
 def generate_issue_signature(issue_data: Mapping[str, Any]) -> str:
@@ -499,9 +398,74 @@ def _flag(dry_run: Any) -> bool:
     return dry_run
 
 
-def _stamp(path: str) -> tuple[int, int] | None:
+def _report(found: FixAdoption) -> dict[str, Any]:
+    """What an adoption brought. Whatever an older database had for an id is told as well."""
+    brought: dict[str, Any] = json.loads(json.dumps(asdict(found), default=str))
+    return brought
+
+
+def _row(found: FixRow) -> dict[str, Any]:
+    """An attempt under the names of the table's columns, with its JSON read; and under two more: `ai_analysis`, as newer
+    databases call it, and `successful`, for what was applied and verified."""
+    columns: dict[str, Any] = found._asdict()
+    applied, verified = bool(found.fix_success), bool(found.verification_success)
+    columns.update(
+        fix_commands=_read(found.fix_commands, []),
+        fix_success=applied,
+        verification_success=verified,
+        system_info=_read(found.system_info, {}),
+    )
+    return {**columns, "ai_analysis": found.claude_analysis, "successful": applied and verified}
+
+
+def _read(text: str, otherwise: Any) -> Any:
     try:
-        found = os.stat(path)  # noqa: PTH116  # this runs whenever the knowledge base is asked for
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size
+        return json.loads(text)
+    except ValueError:
+        return otherwise
+
+
+def _rate(part: int, whole: int) -> float:
+    return round(part / whole, 3) if whole else 0.0
+
+
+def _counted(attempts: int, applied: int, verified: int) -> dict[str, Any]:
+    return {
+        "total_attempts": attempts,
+        "applied": applied,
+        "successful": verified,
+        "applied_rate": _rate(applied, attempts),
+        "success_rate": _rate(verified, attempts),
+    }
+
+
+def _in_turns(run: Callable[[], CleanedUp | Compressed], added_up: Sequence[str]) -> dict[str, Any]:
+    """One takes only so many, so that nobody waits for long: all of them, one after the other."""
+    report = asdict(run())
+    events = [report.pop("event_id")]
+    worked = any(report[name] for name in added_up)
+    while report["left"] and worked and not report["dry_run"]:
+        more = asdict(run())
+        events.append(more["event_id"])
+        worked = any(more[name] for name in added_up)
+        report.update({name: report[name] + more[name] for name in added_up})
+        report.update({name: more[name] for name in report if name not in added_up})
+    return {**report, "event_ids": [event for event in events if event]}
+
+
+def _path(field: str, given: str | os.PathLike[str]) -> Path:
+    return intake.path(field, os.fspath(given) if isinstance(given, os.PathLike) else given)
+
+
+def _write_json(target: Path, report: Any) -> None:
+    content = json.dumps(report, indent=2, ensure_ascii=False, default=str).encode()
+    with files.writing_atomically(target) as file:
+        file.write(content)
+
+
+def _target_beside(memory_dir: Path, database: Path, output_file: str | os.PathLike[str]) -> Path:
+    """Where an export goes: any file but a database and what a memory keeps beside its own, and in its folder: the database may
+    be a link to elsewhere."""
+    field, given, such_as = "output_file", _path("output_file", output_file), "insights.json"
+    own_files.refuse(field, given, memory_dir / FILE_NAME, such_as, also=_OWN)
+    return own_files.target(field, given, database, such_as, also=_OWN)

@@ -1,6 +1,5 @@
-"""What machine this is, as far as a fix may depend on it: the same fix works on one and not on another.
-
-What callers of fix history hand in, as the fields of a `Fix`. No I/O.
+"""What callers of fix history hand in, as the fields of a `Fix`; and what machine this is, for the same fix works on one and
+not on another.
 
 An issue and a fixer's reply come from programs and language models, and nothing that is wrong with them may lose an attempt:
 what has no place, or is not what its place is for, is kept under `other`, bounded, and the rest is recorded. What the caller
@@ -17,6 +16,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -27,10 +27,17 @@ from hardwon.learn.tallies import RECORDED_SIGNATURE
 from hardwon.records.kinds import Fix, Issue
 from hardwon.trust.redact import redact
 
-# ---- machine ------------------------------------------------------------
-
 _GPU_SIGNS: Final = ("/proc/driver/nvidia", "/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+[-+.\w]*")
+_ISSUE_NAMES: Final = ("model", "issue_type", "fixer_type")
+_ISSUE_TEXTS: Final = ("description", "error_output", "test_prompt", "expected_pattern", "actual_response", "timestamp")
+_ENVIRONMENT: Final = "test_environment"
+_REPLY: Final = "ai_response"
+_DEEPEST: Final = limits.JSON_DEPTH_MAX - 4  # of a value inside `other`, which is inside a record
+_T = TypeVar("_T")
+
+
+NO_REPLY: Final = "the attempt was recorded, but the fixer's reply is no mapping: it was kept aside, as it was"
 
 
 def system_info() -> dict[str, Any]:
@@ -42,28 +49,18 @@ def system_info() -> dict[str, Any]:
 @cache
 def _collected() -> dict[str, Any]:
     found: dict[str, Any] = {"os": platform.system() or "unknown"}
-    ram_bytes = _ram_bytes()
-    if ram_bytes:
-        found["ram_gb"] = round(ram_bytes / limits.GIB)
-    found["gpu_available"] = _has_gpu()
+    with suppress(AttributeError, OSError, ValueError):
+        ram_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if ram_bytes > 0:
+            found["ram_gb"] = round(ram_bytes / limits.GIB)
+    if platform.system() == "Darwin":
+        found["gpu_available"] = platform.machine() == "arm64"
+    else:  # by the drivers' own files: asking a driver can take seconds
+        found["gpu_available"] = any(Path(sign).exists() for sign in _GPU_SIGNS)
     version = _ollama_version()
     if version:
         found["ollama_version"] = version
     return found
-
-
-def _ram_bytes() -> int:
-    try:
-        return max(0, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, OSError, ValueError):
-        return 0
-
-
-def _has_gpu() -> bool:
-    """By the drivers' own files: asking a driver can take seconds."""
-    if platform.system() == "Darwin":
-        return platform.machine() == "arm64"
-    return any(Path(sign).exists() for sign in _GPU_SIGNS)
 
 
 def _ollama_version() -> str | None:
@@ -81,21 +78,8 @@ def _ollama_version() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     # It warns of a server that does not run before it tells the version of the client.
-    said = _VERSION.findall(done.stdout.decode(errors="replace"))
-    return str(said[-1])[: limits.NAME_CHARS_MAX] if said else None
-
-
-# ---- fix input ------------------------------------------------------------
-
-_ISSUE_NAMES: Final = ("model", "issue_type", "fixer_type")
-_ISSUE_TEXTS: Final = ("description", "error_output", "test_prompt", "expected_pattern", "actual_response", "timestamp")
-_ENVIRONMENT: Final = "test_environment"
-_REPLY: Final = "ai_response"
-_DEEPEST: Final = limits.JSON_DEPTH_MAX - 4  # of a value inside `other`, which is inside a record
-_T = TypeVar("_T")
-
-
-NO_REPLY: Final = "the attempt was recorded, but the fixer's reply is no mapping: it was kept aside, as it was"
+    versions = _VERSION.findall(done.stdout.decode(errors="replace"))
+    return str(versions[-1])[: limits.NAME_CHARS_MAX] if versions else None
 
 
 class FixHistoryWarning(UserWarning):
@@ -106,7 +90,7 @@ class CutWarning(FixHistoryWarning):
     """A text was longer than a record can hold. Its beginning was kept."""
 
 
-class Attempt:
+class AttemptInput:
     """One attempt as it can be recorded. `cut` names what was longer than its place; `has_reply` is false where the reply was
     no mapping, and is kept aside as it was; a text, also as the analysis."""
 
@@ -115,26 +99,39 @@ class Attempt:
         self._values = 0
         self.cut: list[str] = []
         self._other: dict[str, Any] = {}
-        said, reply = readable("issue_data", issue_data), _pairs(ai_response)
+        given, reply = readable("issue_data", issue_data), _pairs(ai_response)
         self.has_reply = reply is not None
         if reply is None:
             self._other[_REPLY] = ai_response
             reply = {"analysis": ai_response} if isinstance(ai_response, str) and ai_response.strip() else {}
         # In the order of what they are worth: whoever comes last finds the room taken.
-        names = {name: self._name(name, said.pop(name)) for name in _ISSUE_NAMES if name in said}
-        texts = {"description": self._text("description", said.pop("description", ""))}
+        names = {
+            name: self._room_for(name, as_name(given.pop(name)), limits.NAME_CHARS_MAX).strip()
+            for name in _ISSUE_NAMES
+            if name in given
+        }
+        texts = {"description": self._text("description", given.pop("description", ""))}
         self.fields: dict[str, Any] = {
             "analysis": self._text("analysis", reply.pop("analysis", "")),
             "fix_commands": self._list("fix_commands", reply.pop("fix_commands", None)),
             "fix_type": self._short("fix_type", reply.pop("fix_type", None)),
-            "confidence": self._confidence(reply.pop("confidence", None)),
+            "confidence": reply.pop("confidence", None),
             "verification_steps": self._list("verification_steps", reply.pop("verification_steps", None)) or None,
             "expected_outcome": self._text("expected_outcome", reply.pop("expected_outcome", "")) or None,
             "notes": None if notes is None else self._text("notes", notes),
         }
-        self.system_info = self._environment(said.pop(_ENVIRONMENT, None))
-        texts |= {name: self._text(name, said.pop(name)) for name in _ISSUE_TEXTS if name in said}
-        own = self._bounded("issue_data", self._own_keys(said))
+        confidence = self.fields["confidence"]
+        if confidence is not None and not (_is_plain_number(confidence) and 0 <= confidence <= 1):
+            self._set_aside("confidence", confidence)
+            self.fields["confidence"] = None
+        self.system_info: dict[str, Any] | None = None  # where the issue names none, this machine is to be described
+        environment = given.pop(_ENVIRONMENT, None)
+        if (found := _pairs(environment)) is not None:
+            self.system_info = self._bounded(_ENVIRONMENT, found) or None
+        elif environment is not None:
+            self._set_aside(_ENVIRONMENT, environment)
+        texts |= {name: self._text(name, given.pop(name)) for name in _ISSUE_TEXTS if name in given}
+        own = self._bounded("issue_data", self._own_keys(given))
         self.issue = Issue.model_validate({**own, **texts, **{name: text for name, text in names.items() if text}})
         for name, value in reply.items():
             self._set_aside(name, value)
@@ -156,21 +153,12 @@ class Attempt:
     def _text(self, field: str, value: Any) -> str:
         return self._room_for(field, as_text(value), limits.TEXT_CHARS_MAX)
 
-    def _name(self, field: str, value: Any) -> str:
-        return self._room_for(field, as_name(value), limits.NAME_CHARS_MAX).strip()
-
     def _short(self, field: str, value: Any) -> str | None:
         if isinstance(value, str) and len(value) <= limits.NAME_CHARS_MAX:
             return as_name(value).strip() or None
         if value is not None:
             self._set_aside(field, value)
         return None
-
-    def _confidence(self, value: Any) -> float | None:
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1):
-            self._set_aside("confidence", value)
-            return None
-        return value
 
     def _list(self, field: str, value: Any) -> list[str]:
         """A single text is a list of one. Of another list its texts; then the whole of it is kept aside as well."""
@@ -187,19 +175,10 @@ class Attempt:
             self._set_aside(field, given)
         return [kept for kept in (self._text(field, text) for text in texts) if kept]
 
-    def _environment(self, value: Any) -> dict[str, Any] | None:
-        """None where the issue names none, and this machine is to be described."""
-        found = _pairs(value)
-        if found is not None:
-            return self._bounded(_ENVIRONMENT, found) or None
-        if value is not None:
-            self._set_aside(_ENVIRONMENT, value)
-        return None
-
-    def _own_keys(self, said: dict[str, Any]) -> dict[str, Any]:
+    def _own_keys(self, given: dict[str, Any]) -> dict[str, Any]:
         """Keys of the caller's own, as far as an issue may have them."""
         own: dict[str, Any] = {}
-        for name, value in said.items():
+        for name, value in given.items():
             if name and len(name) <= limits.KEY_CHARS_MAX and name.isprintable() and len(own) < limits.EXTRA_KEYS_MAX:
                 own[name] = value
             else:
@@ -249,7 +228,7 @@ class Attempt:
 
 
 def fix_from(
-    attempt: Attempt,
+    attempt: AttemptInput,
     fix_success: Any,
     verification_success: Any,
     execution_time: Any,
@@ -272,9 +251,9 @@ def fix_from(
 
 def issue_from(issue_data: Any) -> Issue:
     """An issue that is asked about, as it would be recorded: without its secrets, for so they are kept."""
-    issue = Attempt(issue_data, {}).issue
-    told = {name: getattr(issue, name) for name in ("model", "issue_type", *_ISSUE_TEXTS)}
-    return issue.altered(**{name: redact(text)[0] for name, text in told.items() if text})
+    issue = AttemptInput(issue_data, {}).issue
+    texts = {name: getattr(issue, name) for name in ("model", "issue_type", *_ISSUE_TEXTS)}
+    return issue.altered(**{name: redact(text)[0] for name, text in texts.items() if text})
 
 
 # --- what the caller says himself ---------------------------------------------------------------------------------------
@@ -333,7 +312,10 @@ def as_text(value: Any) -> str:
     elif isinstance(value, bytes | bytearray):
         text = bytes(value[: limits.TEXT_CHARS_MAX]).decode(errors="replace")
     else:
-        text = _described(value)
+        try:
+            text = json.dumps(value, ensure_ascii=False, default=str)[: limits.TEXT_CHARS_MAX]
+        except Exception:  # noqa: BLE001  # circular, too deep, or with a __str__ that fails
+            text = f"<{type(value).__name__}>"
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode(errors="surrogatepass").decode(errors="replace")
@@ -345,15 +327,8 @@ def as_name(value: Any) -> str:
     return text if text.isprintable() else " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
-def _described(value: Any) -> str:
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str)[: limits.TEXT_CHARS_MAX]
-    except Exception:  # noqa: BLE001  # circular, too deep, or with a __str__ that fails
-        return f"<{type(value).__name__}>"
-
-
 def _is_plain_number(value: Any) -> bool:
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return abs(value) <= limits.JSON_INT_ABS_MAX
     return isinstance(value, float) and math.isfinite(value)
 

@@ -23,15 +23,14 @@ from hardwon.records.fields import check_json
 from hardwon.text.clean import clean_line
 
 PATTERNS: Final = "general_patterns"
-LISTS: Final = ("model_specific_tips", "successful_strategies", "failure_patterns")
-"""Sections that hold a list of sentences for each model or issue type."""
-
+LISTS: Final = ("model_specific_tips", "successful_strategies", "failure_patterns")  # sentences by model or issue type
 SECTIONS: Final = (PATTERNS, *LISTS)
 VERSION: Final = "1.0"
 ANY: Final = "any"
+_COUNTED: Final = re.compile(r" (?:\((?:worked|tried) [^()]*\)|came up \d+ times?, \d+ of them fixed)$")
 
 Path = tuple[str, ...]
-Said = dict[Path, Any]
+Statements = dict[Path, Any]
 T = TypeVar("T")
 
 
@@ -107,9 +106,9 @@ def shaped(knowledge: Mapping[str, Any]) -> dict[str, Any]:
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def said(knowledge: Mapping[Any, Any]) -> Said:
+def statements_of(knowledge: Mapping[Any, Any]) -> Statements:
     """Everything a knowledge base says, in its order. When it was last updated is nothing that it says."""
-    found: Said = {}
+    found: Statements = {}
     for section, value in list(knowledge.items()):
         if section == "last_updated":
             continue
@@ -126,7 +125,7 @@ def said(knowledge: Mapping[Any, Any]) -> Said:
     return found
 
 
-def knowledge_of(found: Said) -> dict[str, Any]:
+def knowledge_of(found: Statements) -> dict[str, Any]:
     """A knowledge base that says this."""
     knowledge: dict[str, Any] = {section: {} for section in SECTIONS}
     for path, value in found.items():
@@ -134,7 +133,7 @@ def knowledge_of(found: Said) -> dict[str, Any]:
     return knowledge
 
 
-def wording(found: Said) -> set[str]:
+def wording(found: Statements) -> set[str]:
     """The texts of it, without the figures that every attempt changes: what somebody may want gone."""
     texts: set[str] = set()
     for path, value in found.items():
@@ -150,10 +149,7 @@ def wording(found: Said) -> set[str]:
     return texts
 
 
-_COUNTED: Final = re.compile(r" (?:\((?:worked|tried) [^()]*\)|came up \d+ times?, \d+ of them fixed)$")
-
-
-def beyond(found: Said, given: Said) -> Said:
+def beyond(found: Statements, given: Statements) -> Statements:
     """What is said that was not given, or was given otherwise."""
     nothing = object()
     return {
@@ -163,13 +159,13 @@ def beyond(found: Said, given: Said) -> Said:
     }
 
 
-def merged(base: Said, mine: Said, theirs: Said) -> Said:
+def merged(base: Statements, mine: Statements, theirs: Statements) -> Statements:
     """Theirs, with what I added to the base and without what I took out of it."""
     taken_out = base.keys() - mine.keys()
     return {path: value for path, value in theirs.items() if path not in taken_out} | beyond(mine, base)
 
 
-def check(found: Said, field: str = "knowledge_base") -> None:
+def check(found: Statements, field: str = "knowledge_base") -> None:
     """Raises where something cannot be kept, and names it."""
     for path, value in found.items():
         where = ".".join([field, *(str(part) for part in path[:2])])
@@ -233,17 +229,13 @@ def _take_out(knowledge: dict[str, Any], path: Path) -> None:
         return
     inner = section.get(path[1])
     if len(path) == 3 and isinstance(inner, list):
-        _take_item(inner, path[2])
+        place = next((place for place, item in enumerate(inner) if _mark(item) == path[2]), None)
+        if place is not None:
+            del inner[place]
     elif len(path) == 3 and isinstance(inner, dict):
         inner.pop(path[2], None)
     if len(path) == 2 or inner == {}:  # an emptied list stays: whoever holds it may add to it
         section.pop(path[1], None)
-
-
-def _take_item(items: list[Any], mark: str) -> None:
-    place = next((place for place, item in enumerate(items) if _mark(item) == mark), None)
-    if place is not None:
-        del items[place]
 
 
 def _arrange(items: list[Any], wanted: list[str]) -> None:
@@ -254,7 +246,7 @@ def _arrange(items: list[Any], wanted: list[str]) -> None:
             items.insert(place, items.pop(marks.index(mark)))
 
 
-def _listed(found: Said) -> dict[tuple[str, str], list[str]]:
+def _listed(found: Statements) -> dict[tuple[str, str], list[str]]:
     """The marks of each list, in their order."""
     lists: dict[tuple[str, str], list[str]] = {}
     for path in found:
@@ -269,7 +261,7 @@ class KnowledgeBase(dict[str, Any]):
 
     def __init__(self) -> None:
         super().__init__({section: {} for section in SECTIONS}, version=VERSION, last_updated="")
-        self._given: Said = {}
+        self._given: Statements = {}
 
     def shape(self) -> None:
         """As knowledge bases of others are read: a section may be a list, of no certain issue type, model or pattern."""
@@ -277,11 +269,11 @@ class KnowledgeBase(dict[str, Any]):
             if isinstance(self.get(section), list):
                 self[section] = {ANY: self[section]} if self[section] else {}
 
-    def added(self, snapshot: Said) -> Said:
+    def added(self, snapshot: Statements) -> Statements:
         """What it said at that moment and was not learned."""
         return beyond(snapshot, self._given)
 
-    def show(self, snapshot: Said, given: Said, added: Said, at: str) -> None:
+    def show(self, snapshot: Statements, given: Statements, added: Statements, at: str) -> None:
         """Says what was learned (`given`) and what callers `added`, in place of what it said when the snapshot was taken. Parts
         that somebody holds go on being its parts, and what others add meanwhile stays."""
         after = {**given, **added}
@@ -294,17 +286,14 @@ class KnowledgeBase(dict[str, Any]):
         for section in SECTIONS:
             self.setdefault(section, {})
         self.setdefault("version", VERSION)
-        self._put_in_order(snapshot, after)
-        if changed or gone or not self.get("last_updated"):
-            self["last_updated"] = at
-        self._given = given
-
-    def _put_in_order(self, before: Said, after: Said) -> None:
-        shown = _listed(before)
+        shown = _listed(snapshot)
         for (section, key), marks in _listed(after).items():
             items = self[section].get(key) if isinstance(self[section], dict) else None
             if shown.get((section, key)) != marks and isinstance(items, list):
                 _arrange(items, marks)
+        if changed or gone or not self.get("last_updated"):
+            self["last_updated"] = at
+        self._given = given
 
     def to_json(self) -> str:
         """On one line; what JSON cannot hold, as text."""

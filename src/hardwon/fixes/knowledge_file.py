@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -25,14 +25,14 @@ from hardwon.fixes.history import Learned
 from hardwon.fixes.input import FixHistoryWarning
 from hardwon.fixes.knowledge_base import (
     KnowledgeBase,
-    Said,
+    Statements,
     beyond,
     check,
     knowledge_of,
     learned_knowledge,
     merged,
-    said,
     shaped,
+    statements_of,
     wording,
 )
 from hardwon.learn.support import FIX_HISTORY
@@ -43,13 +43,11 @@ from hardwon.records.fields import derived_id
 from hardwon.records.kinds import Adopted, Metadata, Moment, Source
 from hardwon.trust.redact import redact_json
 
-AUTHOR: Final = "knowledge base"
-"""Whose word it is what callers put into a knowledge base."""
-
+AUTHOR: Final = "knowledge base"  # whose word it is what callers put into one
 _KEY: Final = "knowledge_base"
 
 
-class Keeper:
+class KnowledgeFile:
     """Brings a knowledge base up to date and saves it. `learned` tells what the attempts teach, `version` something that is
     different whenever the memory changed; None where that is not certain."""
 
@@ -60,8 +58,8 @@ class Keeper:
         self._written = folder / f".{KNOWLEDGE_BASE_NAME}.written"
         self._learned, self._version = learned, version
         self._guard = threading.RLock()
-        self._saved: Said = {}
-        self._given: Said = {}
+        self._saved: Statements = {}
+        self._given: Statements = {}
         self._seen: object = None
         self._in_files: tuple[object, set[str]] = (None, set())
 
@@ -82,20 +80,22 @@ class Keeper:
             self.knowledge.update(knowledge)
             self._seen = None
 
-    def _bring_up_to_date(self) -> Said:
+    def _bring_up_to_date(self) -> Statements:
         """Returns what callers added, here and elsewhere."""
         own, others = self._kept()
-        stored = _together(own)
-        self._given = said(learned_knowledge(self._learned()))
+        stored: Statements = {}
+        for record in own:  # what several saved at the same time; where they differ, the newest
+            stored = {**statements_of(_knowledge_in(record)), **stored}
+        self._given = statements_of(learned_knowledge(self._learned()))
         for record in others:
-            self._given = {**said(_told(record)), **self._given}
-        snapshot = said(self.knowledge)
+            self._given = {**statements_of(_knowledge_in(record)), **self._given}
+        snapshot = statements_of(self.knowledge)
         added = merged(self._saved, self.knowledge.added(snapshot), stored)
         self._show(snapshot, added)
         self._saved = stored
         return added
 
-    def _show(self, snapshot: Said, added: Said) -> None:
+    def _show(self, snapshot: Statements, added: Statements) -> None:
         self.knowledge.show(snapshot, self._given, added, self._memory.now().isoformat())
 
     # --- saving ---------------------------------------------------------------------------------------------------------
@@ -104,14 +104,14 @@ class Keeper:
         """Keeps what was added, and writes the file. What cannot be kept raises, and everything stays as it is."""
         with self._guard, lock_file(self._path) as held:
             self.knowledge.shape()
-            check(self.knowledge.added(said(self.knowledge)))
+            check(self.knowledge.added(statements_of(self.knowledge)))
             added = self._bring_up_to_date()
             edited = self._edits(held)
             if edited:
                 before, now = edited
                 added = beyond(merged(before, now, added), self._given)
                 check(added, KNOWLEDGE_BASE_NAME)
-                self._show(said(self.knowledge), added)
+                self._show(statements_of(self.knowledge), added)
             kept = self._keep(added)
             self._saved = kept
             self._write(held, {**self._given, **kept})
@@ -125,7 +125,11 @@ class Keeper:
                 self.save()
             except InvalidInputError as error:
                 _warn(f"{self._path} was edited and left as it is, for it cannot be kept: {error}")
-        elif self._may_say_too_much():
+            return
+        written = _stamp(self._written)
+        database = (_stamp(Path(f"{self._memory.location}{suffix}")) for suffix in ("", "-wal"))
+        newest_ns = max((stamp[0] for stamp in database if stamp and stamp[1]), default=0)  # an empty log is our own
+        if written is not None and newest_ns + limits.FILE_TIME_UNSURE_NS > written[0]:  # a file's time is not exact
             self.refresh()
             with suppress(OSError):
                 os.utime(self._written)
@@ -134,10 +138,10 @@ class Keeper:
         """A copy to hand on. The dict itself holds what callers put in, and that may be a secret."""
         return _without_secrets(self.refresh().snapshot())
 
-    def _keep(self, added: Said) -> Said:
+    def _keep(self, added: Statements) -> Statements:
         own, _ = self._kept()
         data = _without_secrets({name: part for name, part in knowledge_of(added).items() if part != {}})
-        if len(own) > 1 or (_told(own[0]) if own else {}) != data:
+        if len(own) > 1 or (_knowledge_in(own[0]) if own else {}) != data:
             replaced = sorted(record.id for record in own)
             at = self._memory.now()
             record = Adopted(
@@ -150,23 +154,16 @@ class Keeper:
             self._memory.take_in([record], by=AUTHOR)
             for earlier in replaced:
                 self._memory.supersede(earlier, record.id, "the knowledge base was saved again", AUTHOR)
-        return said(data)
+        return statements_of(data)
 
     def _kept(self) -> tuple[list[Adopted], list[Adopted]]:
         """What callers added, and what was adopted from knowledge bases of others; the newest first."""
-        live = [record for record in self._memory.adopted(FIX_HISTORY, limits.SHOWN_MAX) if _told(record)]
+        live = [record for record in self._memory.adopted(FIX_HISTORY, limits.SHOWN_MAX) if _knowledge_in(record)]
         own = [record for record in live if record.metadata.source.author == AUTHOR]
         others = [record for record in live if record.metadata.source.author != AUTHOR]
         return own, others[: limits.ADOPTED_READ_MAX]
 
     # --- the file -------------------------------------------------------------------------------------------------------
-
-    def _may_say_too_much(self) -> bool:
-        """Whether the memory was written to after the files. A file's time is not exact."""
-        written = _stamp(self._written)
-        database = (_stamp(Path(f"{self._memory.location}{suffix}")) for suffix in ("", "-wal"))
-        newest_ns = max((stamp[0] for stamp in database if stamp and stamp[1]), default=0)  # an empty log is our own
-        return written is not None and newest_ns + limits.FILE_TIME_UNSURE_NS > written[0]
 
     def _clear_files(self) -> None:
         """Where they have a text that the memory has no longer (it was forgotten, say), they are written again, with what was
@@ -175,7 +172,7 @@ class Keeper:
         if self._texts_in_files() <= wording(everything):
             return
         # Some of what was learned may stand in the files without its secrets.
-        if self._texts_in_files() <= wording(said(_without_secrets(knowledge_of(everything)))):
+        if self._texts_in_files() <= wording(statements_of(_without_secrets(knowledge_of(everything)))):
             return
         try:
             with lock_file(self._path) as held:
@@ -191,8 +188,8 @@ class Keeper:
         stamps = _stamp(self._path), _stamp(self._written)
         if stamps != self._in_files[0] or stamps[1] is None:
             before = self._last_written()[1]
-            told = (_parsed(_content(self._path) or b"") or {}) if before else {}
-            self._in_files = stamps, wording(said(before)) | wording(said(told))
+            found = (_parsed(_content(self._path) or b"") or {}) if before else {}
+            self._in_files = stamps, wording(statements_of(before)) | wording(statements_of(found))
         return self._in_files[1]
 
     def _is_edited(self) -> bool:
@@ -208,7 +205,7 @@ class Keeper:
             return False
         return True
 
-    def _edits(self, held: LockedFile) -> tuple[Said, Said] | None:
+    def _edits(self, held: LockedFile) -> tuple[Statements, Statements] | None:
         """What the file said when we wrote it, and what it says now; None where it is as it was."""
         content = held.read()
         digests, before = self._last_written()
@@ -218,15 +215,15 @@ class Keeper:
         if now is None:
             _warn(f"{self._path} is not a knowledge base as JSON: it was kept as {held.set_aside().name} in the same folder")
             return None
-        return said(before), said(now)
+        return statements_of(before), statements_of(now)
 
     def _last_written(self) -> tuple[list[str], dict[str, Any]]:
         """The digests of what the file may hold, and what was written last."""
-        told = _parsed(_content(self._written) or b"") or {}
-        digests, before = told.get("digests"), told.get(_KEY)
+        found = _parsed(_content(self._written) or b"") or {}
+        digests, before = found.get("digests"), found.get(_KEY)
         return digests if isinstance(digests, list) else [], before if isinstance(before, dict) else {}
 
-    def _write(self, held: LockedFile, everything: Said) -> None:
+    def _write(self, held: LockedFile, everything: Statements) -> None:
         whole = _without_secrets({**knowledge_of(everything), "last_updated": self.knowledge["last_updated"]})
         content = json.dumps(whole, indent=2, ensure_ascii=False).encode() + b"\n"
         before = held.read()
@@ -238,17 +235,9 @@ class Keeper:
         held.write(content)
 
 
-def _together(records: Iterable[Adopted]) -> Said:
-    """What several saved at the same time; where they differ, the newest."""
-    found: Said = {}
-    for record in records:
-        found = {**said(_told(record)), **found}
-    return found
-
-
-def _told(record: Adopted) -> dict[str, Any]:
-    told = record.data.get(_KEY) if record.origin == FIX_HISTORY else None
-    return shaped(told) if isinstance(told, dict) else {}
+def _knowledge_in(record: Adopted) -> dict[str, Any]:
+    found = record.data.get(_KEY) if record.origin == FIX_HISTORY else None
+    return shaped(found) if isinstance(found, dict) else {}
 
 
 def _without_secrets(knowledge: dict[str, Any]) -> dict[str, Any]:

@@ -32,8 +32,8 @@ _NEEDED_COLUMNS: Final = frozenset(
 _MAGIC: Final = b"SQLite format 3\0"
 _HEADER_BYTES: Final = 100
 _WAL_FORMAT: Final = 2
+# What SQLite's check says of values that break a rule of their table: such rows are odd, not damaged.
 _HARMLESS: Final = ("NULL value in", "CHECK constraint failed", "non-", "NUMERIC value in", "TEXT value in")
-"""What SQLite's check says of values that break a rule of their table: such rows are odd, not damaged."""
 _ALL_FINDINGS: Final = 2**31 - 1
 
 
@@ -76,7 +76,7 @@ class _Header(NamedTuple):
 # --- reading ----------------------------------------------------------------------------------------------------
 
 
-class FixHistory:
+class LegacyDatabase:
     """An older database, open, as of one instant. `written_us` is when its file was last written. `unlocked` is the file's
     state when it was opened, where no lock keeps others from writing to it: whatever was read then counts only if the state is
     still the same at the end."""
@@ -141,19 +141,21 @@ class FixHistory:
         names = self._columns(table)
         selected = ", ".join(
             f"typeof({name}) = 'text', CASE typeof({name}) WHEN 'text' THEN CAST({name} AS BLOB) ELSE {name} END"
-            for name in map(_quoted, names)
+            for name in ('"' + name.replace('"', '""') + '"' for name in names)
         )
-        if order == "rowid":
-            order = "1" if self._lacks_rowid(table) else "rowid"
+        if order == "rowid" and any(row[1] == table and row[4] for row in self._connection.execute("PRAGMA table_list")):
+            order = "1"  # it was made WITHOUT ROWID
         for values in self._connection.execute(f"SELECT {selected} FROM {table} NOT INDEXED ORDER BY {order}"):
             row, undecoded = LegacyRow(), []
             for name, is_text, value in zip(names, values[::2], values[1::2], strict=True):
                 column = name.lower()
+                row[column] = value
                 if is_text:
-                    row[column], sound = self._decoded(value)
-                    undecoded += [] if sound else [column]
-                else:
-                    row[column] = value
+                    try:
+                        row[column] = value.decode(self._encoding)
+                    except UnicodeDecodeError:
+                        row[column] = value.decode(self._encoding, "replace")
+                        undecoded.append(column)
             row.undecoded = tuple(undecoded)
             yield row
         self._refuse_if_written_to()
@@ -161,15 +163,6 @@ class FixHistory:
     def _refuse_if_written_to(self) -> None:
         if self._unlocked and (_state(self.path) != self._unlocked or _size(_beside(self.path, "-wal"))):
             raise BusyError(f"{self.path} was written to while it was read; nothing was changed, try again")
-
-    def _lacks_rowid(self, table: str) -> bool:
-        return any(row[1] == table and row[4] for row in self._connection.execute("PRAGMA table_list"))
-
-    def _decoded(self, data: bytes) -> tuple[str, bool]:
-        try:
-            return data.decode(self._encoding), True
-        except UnicodeDecodeError:
-            return data.decode(self._encoding, "replace"), False
 
 
 def is_database(path: Path) -> bool:
@@ -184,22 +177,17 @@ def is_ours(path: Path) -> bool:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[FixHistory]:
+def opened(path: Path) -> Iterator[LegacyDatabase]:
     """An older fix history, to be read. What is none, or is not sound, is refused."""
     _refuse_no_database(path)
-    with _reading(path) as history:
-        history.refuse_what_it_is_not()
-        yield history
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[FixHistory]:
-    """A database that has logs, and none at present, is read without making one beside it. Nothing locks it then."""
+    # A database that has logs, and none at present, is read without making one beside it. Nothing locks it then.
     alone = _Header.of(path).has_log and not _size(_beside(path, "-wal"))
     before = _state(path)
     with _legacy_errors(path), closing(_read_only(path, alone)) as connection:
         connection.execute("BEGIN")
-        yield FixHistory(path, connection, before[0] // 1000, before if alone else None)
+        history = LegacyDatabase(path, connection, before[0] // 1000, before if alone else None)
+        history.refuse_what_it_is_not()
+        yield history
 
 
 def _read_only(path: Path, alone: bool) -> apsw.Connection:
@@ -257,10 +245,6 @@ def _damaged(path: Path, why: object) -> str:
     )
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
@@ -285,7 +269,7 @@ def _state(path: Path) -> tuple[int, int, int]:
 # --- taking its place -------------------------------------------------------------------------------------------
 
 
-class Claimed(FixHistory):
+class ClaimedDatabase(LegacyDatabase):
     """An older database that nobody else can write to."""
 
     def copy_to(self, target: Path) -> None:
@@ -296,7 +280,7 @@ class Claimed(FixHistory):
             copy.execute("PRAGMA synchronous = OFF").fetchall()  # the finished file is synced once
             with copy.backup("main", origin, "main") as backup:
                 backup.step(-1)
-            FixHistory(target, copy, self.written_us).refuse_what_it_is_not()
+            LegacyDatabase(target, copy, self.written_us).refuse_what_it_is_not()
         found = self.path.stat()
         target.chmod(found.st_mode & 0o777)
         os.utime(target, ns=(self.written_us * 1000, self.written_us * 1000))
@@ -319,7 +303,7 @@ class Claimed(FixHistory):
 
 
 @contextmanager
-def claim(path: Path) -> Iterator[Claimed]:
+def claim(path: Path) -> Iterator[ClaimedDatabase]:
     """Holds the write lock of an older fix history. A log is folded into the file first."""
     _refuse_no_database(path)
     written_us = path.stat().st_mtime_ns // 1000
@@ -332,7 +316,7 @@ def claim(path: Path) -> Iterator[Claimed]:
             raise BusyError(_in_use(path))
         if connection.pragma("application_id") == APPLICATION_ID:
             raise ForeignFileError(f"{path} has become a Hardwon memory meanwhile: open it")
-        claimed = Claimed(path, connection, written_us)
+        claimed = ClaimedDatabase(path, connection, written_us)
         claimed.refuse_what_it_is_not()
         yield claimed
 

@@ -6,12 +6,12 @@ Applied is what fix history calls `fix_success`; a success is applied and verifi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final, Literal
 
-from hardwon.learn import odds as beta
+from hardwon.learn import odds
 from hardwon.learn.tallies import APPLIED, SUCCEEDED
 
 Direction = Literal["rising", "falling", "steady"]
@@ -118,42 +118,29 @@ def days_between(counts: Mapping[int, Sequence[int]], first: int, last: int) -> 
 
 def issue_trends(days_of_type: Mapping[str, tuple[FixDay, ...]]) -> list[IssueTrend]:
     """Of issue types over the same days; those that change least by chance first, then the most frequent."""
-    found = [_trend(name, days, len(days_of_type)) for name, days in days_of_type.items()]
+    found: list[IssueTrend] = []
+    for name, days in days_of_type.items():
+        whole = [day.attempts for day in days[1:-1]]
+        half = len(whole) // 2
+        before, after = whole[:half], whole[len(whole) - half :]
+        p_value = min(1.0, _by_chance(before, after) * len(days_of_type))
+        changed: Direction = "rising" if sum(after) > sum(before) else "falling"
+        direction: Direction = changed if p_value < odds.UNLIKELY_BELOW else "steady"
+        attempts = sum(day.attempts for day in days)
+        found.append(IssueTrend(name, days, attempts, sum(before), sum(after), direction, p_value))
     return sorted(found, key=lambda trend: (trend.p_value, -trend.attempts, trend.issue_type))
-
-
-def _trend(issue_type: str, days: tuple[FixDay, ...], comparisons: int) -> IssueTrend:
-    whole = [day.attempts for day in days[1:-1]]
-    half = len(whole) // 2
-    before, after = whole[:half], whole[len(whole) - half :]
-    p_value = min(1.0, _by_chance(before, after) * comparisons)
-    changed: Direction = "rising" if sum(after) > sum(before) else "falling"
-    return IssueTrend(
-        issue_type=issue_type,
-        days=days,
-        attempts=sum(day.attempts for day in days),
-        earlier=sum(before),
-        later=sum(after),
-        direction=changed if p_value < beta.UNLIKELY_BELOW else "steady",
-        p_value=p_value,
-    )
 
 
 def _by_chance(before: Sequence[int], after: Sequence[int]) -> float:
     """How likely a difference as large as this is, in either direction, if both halves are alike."""
     if len(before) < _HALF_DAYS_MIN:
         return 1.0
-    dispersion = _dispersion((before, after))
-    more, less = (int(count / dispersion) for count in sorted((sum(before), sum(after)), reverse=True))
-    return min(1.0, 2 * beta.at_least(more, more + less, 0.5))
-
-
-def _dispersion(halves: Iterable[Sequence[int]]) -> float:
-    """How much more the days of a half differ than independent attempts would: Pearson's statistic by its degrees of freedom,
-    never below 1."""
+    # How much more the days of a half differ than independent attempts would: Pearson's statistic by its degrees of freedom.
     statistic, freedom = 0.0, 0
-    for counts in halves:
+    for counts in (before, after):
         mean = sum(counts) / len(counts)
         freedom += len(counts) - 1
         statistic += sum((count - mean) ** 2 for count in counts) / mean if mean else 0.0
-    return max(1.0, statistic / freedom)
+    dispersion = max(1.0, statistic / freedom)
+    more, less = (int(count / dispersion) for count in sorted((sum(before), sum(after)), reverse=True))
+    return min(1.0, 2 * odds.at_least(more, more + less, 0.5))

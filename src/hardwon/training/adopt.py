@@ -62,7 +62,13 @@ def adopt(
         if record.metadata.source.author == adopted.metadata.source.author
     ]
     state = _AdoptedState(adopted)
-    fresh = [episode for episode in episodes if not _is_here(episode, memory)]
+    fresh = []
+    for episode in episodes:
+        at = episode.metadata.context.timestamp
+        alike = memory.browse(kind="episode", task_id=episode.task_id, since=at, until=at + _MOMENT)
+        # One that the memory has as its own: the file was exported from here.
+        if not any(isinstance(one, Episode) and not is_derived(one.id) and _what(one) == _what(episode) for one in alike):
+            fresh.append(episode)
     is_new = memory.get(adopted.id) is None
     replaced = [other.id for other in known if is_new and _is_later(state, other)]
     stale = is_new and not replaced and any(_is_later(other, state) for other in known)
@@ -82,12 +88,12 @@ def export_agent_memory(memory: Memory, path: str | Path | None = None, *, overw
     if target and not overwrite and files.exists(target):
         raise PlaceError(f"{target} exists already: choose another name, or say overwrite=True")
     states = [_AdoptedState(record) for record in reversed(list(_trusted(memory, _adopted_in(memory))))]
-    told = _KnownEpisodes.of(memory)
-    exported = states[0].whole(told) if states else shape.empty()
+    episodes = _KnownEpisodes.of(memory)
+    exported = states[0].whole(episodes) if states else shape.empty()
     for state in states[1:]:
-        shape.add_sum(exported, state.whole(told))
-    known = {each.id for state in states for each in state.told_of(told)}
-    for each in told.own:
+        shape.add_sum(exported, state.whole(episodes))
+    known = {each.id for state in states for each in state.exported_from(episodes)}
+    for each in episodes.own:
         if each.id not in known:
             shape.add(exported, each.entry)
     del exported["episode_log"][: -limits.TRAINING_EPISODES_STORED]
@@ -186,15 +192,6 @@ def _bytes(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode())
 
 
-def _is_here(episode: Episode, memory: Memory) -> bool:
-    """Whether the memory has it as one of its own: the file was exported from here."""
-    at = episode.metadata.context.timestamp
-    return any(
-        isinstance(found, Episode) and not is_derived(found.id) and _what(found) == _what(episode)
-        for found in memory.browse(kind="episode", task_id=episode.task_id, since=at, until=at + _MOMENT)
-    )
-
-
 # --- what is kept becomes a file's dict again -------------------------------------------------------------------
 
 
@@ -230,9 +227,9 @@ class _KnownEpisodes(NamedTuple):
             if isinstance(record, Episode)
         ][::-1]
         by_what: dict[_EpisodeKey, list[_KnownEpisode]] = {}
-        for told in found:
-            by_what.setdefault(told.what, []).append(told)
-        return cls([told for told in found if not is_derived(told.id)], by_what)
+        for known in found:
+            by_what.setdefault(known.what, []).append(known)
+        return cls([known for known in found if not is_derived(known.id)], by_what)
 
 
 class _AdoptedState:
@@ -245,7 +242,7 @@ class _AdoptedState:
         shaped = isinstance(memory, dict) and isinstance(scores, dict) and isinstance(log, list)
         try:
             history = (
-                {task: [float(score) for score in said.split()] for task, said in (scores or {}).items()} if shaped else {}
+                {task: [float(score) for score in text.split()] for task, text in (scores or {}).items()} if shaped else {}
             )
             given = {**(memory or {}), "score_history": history, "episode_log": log} if shaped else {}
             TrainingMemory.model_validate(given)
@@ -255,11 +252,11 @@ class _AdoptedState:
         self.log: list[dict[str, Any]] = self.memory["episode_log"]
         self.total: int = self.memory["total_episodes"]
 
-    def whole(self, told: _KnownEpisodes) -> AgentMemory:
+    def whole(self, episodes: _KnownEpisodes) -> AgentMemory:
         """With the summaries, and without the episodes that the memory has no more."""
         left = {
             what: [each for each in found if each.author == self.author or not is_derived(each.id)]
-            for what, found in told.by_what.items()
+            for what, found in episodes.by_what.items()
         }
         memory = deepcopy(self.memory)
         memory["episode_log"] = []
@@ -269,13 +266,13 @@ class _AdoptedState:
                 memory["episode_log"].append({**entry, "summary": (found.pop(0).entry.log or {})["summary"]})
         return memory
 
-    def told_of(self, told: _KnownEpisodes) -> list[_KnownEpisode]:
+    def exported_from(self, episodes: _KnownEpisodes) -> list[_KnownEpisode]:
         """Episodes of the memory's own that are in the file already: it was exported from here. Those in its log are known by
         what that says; of older ones it has no more than the scores, so one that arrived late is told by its own. Where
         scores are no longer listed, whatever was recorded before the log counts as in it."""
         logged = Counter(map(_logged, self.log))
         found: list[_KnownEpisode] = []
-        for each in told.own:
+        for each in episodes.own:
             if logged[each.what] > 0:
                 logged[each.what] -= 1
                 found.append(each)
@@ -286,7 +283,7 @@ class _AdoptedState:
         for entry in map(_logged, self.log):
             left.get(entry.task_id, Counter())[entry.score] -= 1
         unlisted = {task: older["count"] for task, older in self.memory.get("older_scores", {}).items()}
-        for each in reversed(told.own):
+        for each in reversed(episodes.own):
             task, score = each.what.task_id, each.what.score
             if each.id in here or each.what.at_us > until_us:
                 continue
@@ -312,21 +309,27 @@ def _is_later(new: _AdoptedState, old: _AdoptedState) -> bool:
         return True
     if old.log and len(new.log) >= new.total:
         return False
-    common = [_common_scores(new, old, task) for task in old.memory["score_history"]]
-    agree = all(mine == theirs for mine, theirs in common)
+    bits = 0.0
+    for task in old.memory["score_history"]:  # what both list of the scores that the older one has, under the same numbers
+        (new_scores, new_first), (old_scores, old_first) = new.scores(task), old.scores(task)
+        start, end = max(new_first, old_first), old_first + len(old_scores)
+        theirs = old_scores[start - old_first :]
+        if new_scores[start - new_first : end - new_first] != theirs:
+            return False
+        bits += _bits(theirs)
     for name in ("mistakes", "successes"):
         now, before = new.memory[name], old.memory[name]
         if len(now) < limits.TRAINING_LESSONS_MAX and now[: len(before)] != before:
             return False
-    return agree and _kept(new, old) and sum(_bits(theirs) for _, theirs in common) >= _SAME_BITS_MIN
+    return _kept(new, old) and bits >= _SAME_BITS_MIN
 
 
 def _bits(scores: list[float]) -> float:
     """How much it tells that scores are these, in this order, where how often each of them occurs is no news; no more than it
     takes to say where they change."""
     changes = sum(one != other for one, other in pairwise(scores))
-    told = sum(count * math.log2(len(scores) / count) for count in Counter(scores).values())
-    return min(told, changes * math.log2(len(scores))) if scores else 0.0
+    bits = sum(count * math.log2(len(scores) / count) for count in Counter(scores).values())
+    return min(bits, changes * math.log2(len(scores))) if scores else 0.0
 
 
 def _key_of(card: dict[str, Any]) -> str:
@@ -346,13 +349,6 @@ def _kept(new: _AdoptedState, old: _AdoptedState) -> bool:
         if len(now) < limits.TRAINING_RULES_PER_TASK and not set(rules) <= set(now):
             return False
     return True
-
-
-def _common_scores(new: _AdoptedState, old: _AdoptedState, task: str) -> tuple[list[float], list[float]]:
-    """What both list of the scores that the older one has, under the same numbers."""
-    (new_scores, new_first), (old_scores, old_first) = new.scores(task), old.scores(task)
-    start, end = max(new_first, old_first), old_first + len(old_scores)
-    return new_scores[start - new_first : end - new_first], old_scores[start - old_first :]
 
 
 # --- both ways --------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from hardwon.errors import HardwonError, InvalidInputError
 from hardwon.training.shape import AgentMemory, problem_of, upgrade
 
 
-class UnreadableError(HardwonError):
-    """The content is no training memory. The message says why; the file is as it was."""
+class NoTrainingMemoryError(HardwonError):
+    """The content of a file is no training memory. The message says why; the file is as it was."""
 
 
 def encoded(memory: AgentMemory) -> bytes:
@@ -29,9 +29,9 @@ def encoded(memory: AgentMemory) -> bytes:
 
 
 def decoded(content: bytes) -> tuple[AgentMemory, int]:
-    """The memory, brought up to date, and how many scores were dropped for that. Raises `UnreadableError`."""
+    """The memory, brought up to date, and how many scores were dropped for that. Raises `NoTrainingMemoryError`."""
     if len(content) > limits.TRAINING_FILE_BYTES_MAX:
-        raise UnreadableError(f"it is larger than {limits.TRAINING_FILE_BYTES_MAX} bytes")
+        raise NoTrainingMemoryError(f"it is larger than {limits.TRAINING_FILE_BYTES_MAX} bytes")
     try:
         data = from_json(content)
     except ValueError:
@@ -39,7 +39,7 @@ def decoded(content: bytes) -> tuple[AgentMemory, int]:
             data = json.loads(content)  # other encodings, byte-order marks, lone surrogates
         except (ValueError, RecursionError) as error:
             why = "its values are nested too deeply" if isinstance(error, RecursionError) else str(error)
-            raise UnreadableError(f"it is not JSON: {why}") from None
+            raise NoTrainingMemoryError(f"it is not JSON: {why}") from None
     if problem := problem_of(data):
-        raise UnreadableError(problem)
+        raise NoTrainingMemoryError(problem)
     return data, upgrade(data)

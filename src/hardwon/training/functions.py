@@ -12,6 +12,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -31,7 +32,7 @@ from hardwon.text.clean import clean_line
 from hardwon.training import shape
 from hardwon.training.adopt import adopt as adopt
 from hardwon.training.adopt import export_agent_memory as export_agent_memory
-from hardwon.training.file import UnreadableError, decoded, encoded
+from hardwon.training.file import NoTrainingMemoryError, decoded, encoded
 from hardwon.training.history import EMPTY, EpisodeLog, History, guard, history_of, last_seen, plan, settle, with_history
 from hardwon.training.shape import AgentMemory, EpisodeInput, card_rank, score_total, whole
 from hardwon.trust.redact import redact
@@ -84,7 +85,7 @@ def load_agent_memory(path: Where = DEFAULT_PATH, *, lenient: bool = False) -> A
         if content is not None:
             try:
                 return _loaded(content, place)
-            except UnreadableError:
+            except NoTrainingMemoryError:
                 with guard, lock_file(place) as held:
                     content = _current(held)
                     if content is not None:  # somebody else was faster, and saved a good one
@@ -153,7 +154,7 @@ def _current(held: LockedFile, known: bytes | None = None) -> bytes | None:
     try:
         decoded(content)
         return content
-    except UnreadableError as error:
+    except NoTrainingMemoryError as error:
         aside = held.set_aside()
         _warn(
             KeptAsideWarning,
@@ -334,25 +335,21 @@ def _rules_of_model(episodes: list[dict[str, Any]], api_key: str | None, llm: Ll
         model = llm
         if model is None and key.strip():
             model = ChatModel.from_environment({**os.environ, "GROQ_API_KEY": key})
-        shown = [episode for number, logged in enumerate(episodes) if (episode := _episode(logged, number))]
+        shown = []
+        for number, logged in enumerate(episodes):
+            with suppress(HardwonError):  # one that no record can hold
+                episode = Episode(
+                    task_id=logged.get("task_id", "unknown"),
+                    score=logged.get("score", 0.0),
+                    trajectory_summary=redact(str(logged.get("summary", "")))[0],
+                    metadata=Metadata(context=Moment(timestamp=from_us(number))),  # in the order of the log
+                )
+                shown.append(episode)
         if model is None or not shown:
             return None
         return [f"[CONSOLIDATED] {rule}" for rule in ask_for_rules(model, distil.fitting(shown))]
     except (LlmError, InvalidInputError) as error:
         _warn(ConsolidationWarning, f"the LLM was of no use, the rules were found without it: {error}")
-        return None
-
-
-def _episode(logged: dict[str, Any], number: int) -> Episode | None:
-    """An episode of the log as a record, without secrets; None where no record can hold it."""
-    try:
-        return Episode(
-            task_id=logged.get("task_id", "unknown"),
-            score=logged.get("score", 0.0),
-            trajectory_summary=redact(str(logged.get("summary", "")))[0],
-            metadata=Metadata(context=Moment(timestamp=from_us(number))),  # in the order of the log
-        )
-    except HardwonError:
         return None
 
 

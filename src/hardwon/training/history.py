@@ -188,7 +188,7 @@ class History:
             return None
         twin = deepcopy(self)
         del twin._recorded[len(self._recorded) - len(held) + count :]
-        _tell_apart(held[count:])
+        _mark_apart(held[count:])
         return twin
 
     def share(self) -> None:
@@ -198,7 +198,7 @@ class History:
             self._name = self._name or new_id()
             for n, each in unnumbered:
                 each.number = self._name, n
-            _tell_apart([each for _, each in unnumbered])
+            _mark_apart([each for _, each in unnumbered])
 
     def begin_anew(self) -> None:
         """In the copy: what it records from now on is not what the original records."""
@@ -206,7 +206,7 @@ class History:
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> History:
         with guard:
-            _tell_apart([each for each in self._recorded if not each.copied])
+            _mark_apart([each for each in self._recorded if not each.copied])
             twin = History.__new__(History)
             twin.__setstate__({**self._state(), "_inside": weakref.WeakSet(self._inside)})
             return twin
@@ -242,7 +242,7 @@ def _sum_of(recorded: list[RecordedEpisode]) -> RecordedEpisode:
     return RecordedEpisode(total, recorded[-1].number, saved, recorded[-1].copied)
 
 
-def _tell_apart(recorded: Iterable[RecordedEpisode]) -> None:
+def _mark_apart(recorded: Iterable[RecordedEpisode]) -> None:
     """Somebody else has a copy of these, but not of those beside them; or the other way round."""
     mark = new_id()
     for each in recorded:

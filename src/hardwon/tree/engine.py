@@ -100,11 +100,11 @@ class MemoryEngine:
         found, folders = self._find(pattern, intent)
         root = self._shown_root
         paths = {folder: f"{root}/{path}/" for folder, path in folders.items()}
-        told = self._tree.payloads(found)
-        for match, payload in zip(found, told, strict=True):
+        payloads = self._tree.payloads(found)
+        for match, payload in zip(found, payloads, strict=True):
             if payload:
                 payload["_path"] = paths[match.folder] + match.name
-        return list(filter(None, told))
+        return list(filter(None, payloads))
 
     def reflect(self) -> dict[str, Any]:
         """What the memories add up to: totals, where failures and successes pile up, the newest ones, and sentences."""
@@ -149,8 +149,8 @@ class MemoryEngine:
         given = {name: value for name, value in keys.items() if value is not None}
         at = self.memory.now()
         if _ENVELOPE.isdisjoint(given):  # by far the most, and in bulk it shows
-            said = _PLAIN.altered(context=_PLAIN.context.altered(timestamp=at))
-            return self._tree.experience(given, said, new_id(at), strict=self.strict)
+            plain = _PLAIN.altered(context=_PLAIN.context.altered(timestamp=at))
+            return self._tree.experience(given, plain, new_id(at), strict=self.strict)
         envelope: dict[str, Any] = {}
         for name in _ENVELOPE.intersection(given):
             try:

@@ -154,13 +154,13 @@ def read_back(data: bytes, name: str, mtime_ns: int) -> tuple[dict[str, Any], da
     keys = {key: value for key, value in found.items() if not key.startswith("_") and value is not None}
     if isinstance(inner, dict):
         keys = {**{key: value for key, value in inner.items() if value is not None}, **keys}
-    told = _told_time(keys.get("timestamp"), name)
-    if told:
+    known = _time_of(keys.get("timestamp"), name)
+    if known:
         keys.pop("timestamp", None)
-    return keys, told or from_us(min(max(mtime_ns // 1000, 0), TIME_US_MAX)), told is not None
+    return keys, known or from_us(min(max(mtime_ns // 1000, 0), TIME_US_MAX)), known is not None
 
 
-def _told_time(given: object, name: str) -> datetime | None:
+def _time_of(given: object, name: str) -> datetime | None:
     try:
         if isinstance(given, str):
             return parse_time(datetime.fromisoformat(given).astimezone())
@@ -217,10 +217,10 @@ def fragment(name: str, value: object) -> str | None:
 def same_memory(one: Experience, other: Experience, *, same_time: bool) -> bool:
     """Whether two say the same, under whatever id; and of the same time, where that matters."""
     at, other_at = one.metadata.context.timestamp, other.metadata.context.timestamp
-    return _said(one) == _said(other) and (at == other_at or not same_time)
+    return _content_of(one) == _content_of(other) and (at == other_at or not same_time)
 
 
-def _said(record: Experience) -> tuple[Any, ...]:
+def _content_of(record: Experience) -> tuple[Any, ...]:
     kept = {name: value for name, value in record.extra.items() if value is not None}
     envelope = record.metadata.source.author, sorted(record.metadata.tags)
     return record.content, record.outcome, record.tool, record.summary, kept, envelope

@@ -57,7 +57,7 @@ def run(
     author = author_of(ctx, author)
     attempts.check(task, author, tag or ())
     line = attempts.command_line(words, _folder())
-    session = attempts.Session.of(os.environ)
+    session = attempts.RunSession.of(os.environ)
     again = session.holds(line)
     memory = _Asked(ctx)
     if not again and (not quiet or stop_if_blocked):

@@ -1,17 +1,22 @@
 """A memory to look at: two months of three agents and a person on a made-up upload service. The same seed makes the same
-history, up to the hour at which it is made."""
+history, up to the hour at which it is made.
+
+What happens is in `demo.json`; a story is something that is tried again and again: how it goes wrong, and what helps.
+"""
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from hashlib import sha1
+from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from hardwon.memory import Memory
 from hardwon.records.kinds import AnyRecord, Step
@@ -23,66 +28,6 @@ _FIXES: Final = 180
 _EPISODES: Final = 120
 _TRAJECTORIES: Final = 40
 _GAIN: Final = 0.35  # by how much they are better at the end than at the beginning
-
-
-class _Story(NamedTuple):
-    """Something that is tried again and again: how it goes wrong, and what helps."""
-
-    error_type: str
-    issue_type: str
-    wrong: str
-    cure: str
-    useless: str
-    ease: float
-
-
-_STORIES: Final = (
-    _Story(
-        "timeout",
-        "TIMEOUT",
-        "upload of a 2 GB file timed out after 30 s",
-        "send it in parts of 64 MB",
-        "raise the timeout",
-        0.5,
-    ),
-    _Story(
-        "runtime", "DATABASE", "OperationalError: database is locked in jobs/queue.py", "open it in WAL mode", "retry once", 0.6
-    ),
-    _Story(
-        "runtime",
-        "MEMORY",
-        "MemoryError while the report was built",
-        "read the rows in batches of 1,000",
-        "restart the worker",
-        0.4,
-    ),
-    _Story(
-        "logic", "PARSING", "dates of 31 March were read as 3 January", "name the format: %d.%m.%Y", "swap day and month", 0.7
-    ),
-    _Story(
-        "syntax", "BUILD", "SyntaxError in the generated migration", "run the generator with --safe", "edit it by hand", 0.8
-    ),
-    _Story(
-        "logic",
-        "FLAKY_TEST",
-        "test_resume fails one run in twenty",
-        "wait for the event instead of 100 ms",
-        "rerun the test",
-        0.35,
-    ),
-)
-_MODELS: Final = ("gpt-large", "claude-opus", "llama-70b")
-_TASKS: Final = ("resume_upload", "parse_dates", "nightly_report", "fix_flaky_test")
-_GOOD_HABITS: Final = ("Read the failing test before the code", "Reproduce the error first", "Change one thing at a time")
-_BAD_HABITS: Final = ("Guessed instead of reading the log", "Changed three files at once", "Forgot time zones")
-_FACTS: Final = (
-    ("Uploads over 2 GB fail with HTTP 413 behind the old proxy.", "error"),
-    ("Parts of 64 MB pass every proxy we have.", "solution"),
-    ("The queue file lies on a network disk, where WAL mode does not work.", "observation"),
-    ("Dates in the import are day first, except those of the Boston office.", "observation"),
-    ("Reports are built at night only.", "decision"),
-    ("The staging server has 2 GB of memory.", "observation"),
-)
 
 
 def fill(memory: Memory, seed: int = 0) -> dict[str, int]:
@@ -146,6 +91,7 @@ class _Maker:
     def __init__(self, chance: random.Random, now: datetime) -> None:
         self.random = chance
         self.now = now
+        self.words: dict[str, Any] = json.loads((resources.files(__package__) / "demo.json").read_text("utf-8"))
         self.known: list[str] = []
 
     def _moments(self, count: int) -> list[tuple[datetime, float]]:
@@ -165,46 +111,55 @@ class _Maker:
 
     def experiences(self) -> Iterator[dict[str, Any]]:
         for at, progress in self._moments(_EXPERIENCES):
-            story, kind = self.random.choice(_STORIES), self.random.random()
-            signed = {**self._signed(at), "tags": [story.issue_type.lower()]}
+            story, kind = self.random.choice(self.words["stories"]), self.random.random()
+            signed = {**self._signed(at), "tags": [story["issue_type"].lower()]}
             if kind < 0.12:
                 pattern = self.random.choice(("pattern", "correction", "preference", "fact"))
-                yield {"content": f"{story.cure}: {story.wrong}", "outcome": "learning", "insight_type": pattern, **signed}
+                yield {
+                    "content": f"{story['cure']}: {story['wrong']}",
+                    "outcome": "learning",
+                    "insight_type": pattern,
+                    **signed,
+                }
             elif kind < 0.2:
                 mood = self.random.choice(("positive", "neutral", "negative"))
-                yield {"content": f"Asked about: {story.wrong}", "outcome": "interaction", "sentiment": mood, **signed}
+                yield {"content": f"Asked about: {story['wrong']}", "outcome": "interaction", "sentiment": mood, **signed}
             else:
                 yield {**self._attempt(story, progress), **signed}
 
-    def _attempt(self, story: _Story, progress: float) -> dict[str, Any]:
-        good = self._turns_out(story.ease, progress)
+    def _attempt(self, story: dict[str, Any], progress: float) -> dict[str, Any]:
+        good = self._turns_out(story["ease"], progress)
         tool = self.random.choice(("code_interpreter", "code_interpreter", "web_search", "file_operation"))
         keys = {
             ("code_interpreter", True): {"task_type": self.random.choice(("write", "debug", "refactor"))},
-            ("code_interpreter", False): {"error_type": story.error_type},
+            ("code_interpreter", False): {"error_type": story["error_type"]},
             ("web_search", True): {"domain": "technical"},
             ("web_search", False): {"reason": self.random.choice(("no_results", "irrelevant"))},
         }.get((tool, good), {})
-        content = f"{story.wrong}: {story.cure} helped" if good else f"{story.wrong}; tried: {story.useless}"
+        content = f"{story['wrong']}: {story['cure']} helped" if good else f"{story['wrong']}; tried: {story['useless']}"
         return {"content": content, "outcome": "success" if good else "failure", "tool": tool, **keys}
 
     def facts(self) -> Iterator[dict[str, Any]]:
-        for (at, _), (content, fact_type) in zip(self._moments(len(_FACTS)), _FACTS, strict=True):
+        for (at, _), (content, fact_type) in zip(self._moments(len(self.words["facts"])), self.words["facts"], strict=True):
             confidence = self.random.choice((0.5, 0.7, 0.9))
             yield {"content": content, "fact_type": fact_type, "confidence": confidence, **self._signed(at)}
 
     def fixes(self) -> Iterator[dict[str, Any]]:
         for at, progress in self._moments(_FIXES):
-            story = self.random.choice(_STORIES)
+            story = self.random.choice(self.words["stories"])
             cures = self.random.random() < 0.55 + _GAIN * (progress - 0.5)
-            works = self._turns_out(story.ease + (0.3 if cures else -0.3), progress)
-            issue = {"model": self.random.choice(_MODELS), "issue_type": story.issue_type, "description": story.wrong}
+            works = self._turns_out(story["ease"] + (0.3 if cures else -0.3), progress)
+            issue = {
+                "model": self.random.choice(self.words["models"]),
+                "issue_type": story["issue_type"],
+                "description": story["wrong"],
+            }
             yield {
                 "issue": issue,
                 "fix_success": works or self.random.random() < 0.5,
                 "verification_success": works,
-                "analysis": f"{story.issue_type.lower()}: {story.wrong}",
-                "fix_commands": [story.cure if cures else story.useless],
+                "analysis": f"{story['issue_type'].lower()}: {story['wrong']}",
+                "fix_commands": [story["cure"] if cures else story["useless"]],
                 "execution_time_seconds": round(self.random.uniform(5, 240), 1),
                 "fixer_type": self.random.choice(("claude", "claude", "codex", "human")),
                 **self._signed(at),
@@ -212,10 +167,10 @@ class _Maker:
 
     def episodes(self) -> Iterator[dict[str, Any]]:
         for at, progress in self._moments(_EPISODES):
-            task = self.random.choice(_TASKS)
+            task = self.random.choice(self.words["tasks"])
             with_memory = self.random.random() < 0.5
             score = min(1.0, max(0.0, self.random.gauss(0.45 + _GAIN * progress + (0.12 if with_memory else 0), 0.15)))
-            good, bad = self.random.choice(_GOOD_HABITS), self.random.choice(_BAD_HABITS)
+            good, bad = self.random.choice(self.words["good_habits"]), self.random.choice(self.words["bad_habits"])
             card = {"mistake_type": "haste", "bad_decision": bad, "correct_decision": good, "lesson": f"{good}."}
             yield {
                 "task_id": task,
@@ -231,12 +186,12 @@ class _Maker:
 
     def trajectories(self) -> Iterator[dict[str, Any]]:
         for at, progress in self._moments(_TRAJECTORIES):
-            story = self.random.choice(_STORIES)
-            solved = self._turns_out(story.ease, progress)
-            seen = f"FAILED tests/test_{story.issue_type.lower()}.py - AssertionError: {story.wrong}"
+            story = self.random.choice(self.words["stories"])
+            solved = self._turns_out(story["ease"], progress)
+            seen = f"FAILED tests/test_{story['issue_type'].lower()}.py - AssertionError: {story['wrong']}"
             steps = [Step(action="pytest -x", observation=seen, reward=0.0)]
-            steps += [Step(action=story.useless, observation=seen, reward=-0.1)]
+            steps += [Step(action=story["useless"], observation=seen, reward=-0.1)]
             if solved:
-                steps += [Step(action=story.cure, observation="12 passed", reward=0.9)]
-            task = f"make the tests of {story.issue_type.lower()} pass"
+                steps += [Step(action=story["cure"], observation="12 passed", reward=0.9)]
+            task = f"make the tests of {story['issue_type'].lower()} pass"
             yield {"task": task, "steps": steps, "final_reward": 1.0 if solved else 0.1, **self._signed(at)}
