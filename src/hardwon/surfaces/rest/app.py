@@ -187,7 +187,7 @@ def build_app(gate: Gate, settings: Settings) -> FastAPI:
 def _route_of(operation: Operation) -> str:
     """Only what looks like an id is one: other addresses below records are left to others."""
     path = path_of(operation)
-    for name in operation.takes.in_path:
+    for name in operation.in_path:
         path = path.replace(f"{{{name}}}", f"{{{name}:uuid}}")
     return path
 
@@ -323,7 +323,7 @@ def _json(value: Any) -> Response:
 def _addressed(operation: Operation, request: Request) -> tuple[str, dict[str, str]]:
     """The project, and what else the address says."""
     said = {name: unquote(str(value)) for name, value in request.path_params.items()}
-    return said["project"], {name: said[name] for name in operation.takes.in_path}
+    return said["project"], {name: said[name] for name in operation.in_path}
 
 
 def _key(request: Request) -> str | None:
