@@ -57,7 +57,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write what the dashboard shows as one HTML file that opens anywhere."""
-    require_packages("a report", "fastapi", "jinja2", "plotly")
+    require_packages("a report", "starlette", "jinja2", "plotly")
     path = intake.path("file", file)
     if path.name.endswith((".db", ".db-wal", ".db-shm")):
         raise InvalidInputError.one("file", file, "a name that no database has, such as report.html")
