@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from hardwon import Memory
 from hardwon.surfaces.gate import Gate
@@ -34,7 +34,7 @@ class Served:
     """A running server, and the memory that it serves."""
 
     url: str
-    app: FastAPI
+    app: Starlette
     memory: Memory
     verify: Any = True
     _clients: list[httpx.Client] = field(default_factory=list)

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from fastapi.routing import APIRoute
 from starlette.routing import Route
 
 from hardwon.surfaces.arguments import EXAMPLE_ID
 from hardwon.surfaces.operations import OPERATIONS, Operation
+from hardwon.surfaces.rest.app import ApiRoute
 from hardwon.surfaces.rest.openapi import document, path_of
 from hardwon.trust.access import SCOPES, Scope, includes
 from serving import PROJECT, Served, served
@@ -73,7 +73,7 @@ def test_who_was_refused_changed_nothing(running: Served) -> None:
 def test_liveness_is_the_only_route_that_takes_no_token(running: Served) -> None:
     nobody = running.client(None)
     open_to_all = []
-    routes = [route for route in running.app.routes if isinstance(route, APIRoute)]
+    routes = [route for route in running.app.routes if isinstance(route, ApiRoute)]
     for route in routes:
         address = route.path_format.format(project=PROJECT, record_id=EXAMPLE_ID, old_id=EXAMPLE_ID, decision_id=EXAMPLE_ID)
         for method in route.methods or ():
@@ -113,7 +113,7 @@ def test_every_operation_has_its_route_and_its_place_in_the_document(running: Se
     routes = {
         (route.path_format, method): route.name
         for route in running.app.routes
-        if isinstance(route, APIRoute)
+        if isinstance(route, ApiRoute)
         for method in route.methods or ()
     }
     told = {

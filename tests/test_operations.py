@@ -150,7 +150,7 @@ def test_an_operation_is_described_with_examples(operation: Operation) -> None:
     for name in schema.get("required", ()):
         assert schema["properties"][name].get("examples"), f"{operation.name}.{name} has no example"
     assert operation.scope in SCOPES
-    assert set(operation.takes.in_path) == {part[1:-1] for part in operation.path.split("/") if part.startswith("{")}
+    assert set(operation.in_path) == {part[1:-1] for part in operation.path.split("/") if part.startswith("{")}
 
 
 def test_no_two_operations_share_an_address_or_a_name() -> None:
@@ -231,7 +231,7 @@ SAID: dict[str, dict[str, Any]] = {
 def test_an_answer_comes_back_from_json_as_it_was_and_fits_its_schema(full: Memory, name: str) -> None:
     operation = OPERATIONS[name]
     newest = next(iter(full.browse(kind="experience")))
-    said = {"record_id": newest.id} if operation.takes.in_path else SAID.get(name, {})
+    said = {"record_id": newest.id} if operation.in_path else SAID.get(name, {})
     answer = operation.do(full, operation.takes.model_validate(said), Caller("me", "admin"))
     wire = json.loads(json_bytes(answer))
     assert parsed(operation.gives, wire) == answer
@@ -280,7 +280,7 @@ def test_what_is_written_is_signed_with_the_token_s_name(tmp_path: Path) -> None
         "metadata": {"source": {"author": "somebody else"}},
     }
     kept = gate.perform(caller, "add", "alpha", arguments.Add(record=whole))
-    found = gate.perform(caller, "get", "alpha", arguments.GetRecord(record_id=kept))
+    found = gate.perform(caller, "get", "alpha", OPERATIONS["get"].takes.model_validate({"record_id": kept}))
     assert (found.metadata.source.author, found.metadata.project_id) == ("ci", "alpha")
 
 
@@ -325,7 +325,7 @@ def test_only_what_was_tried_is_added(tmp_path: Path, kind: Any) -> None:
 def test_a_verification_names_who_says_so(tmp_path: Path) -> None:
     gate, memory = _gate(tmp_path)
     record = memory.remember("x", "learning", insight_type="fact")
-    said = arguments.Verify(record_id=record.id, by="test_runner", verification_id="ci-1")
+    said = OPERATIONS["verify"].takes.model_validate({"record_id": record.id, "by": "test_runner", "verification_id": "ci-1"})
     gate.perform(Caller("build", "govern"), "verify", "default", said)
     event = memory.audit(record.id)[-1].event
     assert event

@@ -1,14 +1,20 @@
 """What each operation takes, as callers from outside say it: every field with its meaning, its bounds and an example.
 
+Which fields those are, and their defaults, the signature of `Memory`'s method says (`arguments_of`); what a field takes and
+means is written here once, whichever methods have it. What is said in another way than `Memory` has it is a class.
+
 A caller names neither an author nor a project: both come with the token. Files are named with their hash: the server does not
 look at its own.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import Field, create_model
+from pydantic.fields import FieldInfo
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
@@ -57,14 +63,8 @@ from hardwon.records.kinds import (
 EXAMPLE_ID = "0198c0de-0000-7000-8000-000000000001"
 _ISSUE = {"model": "gpt-4", "issue_type": "TIMEOUT", "description": "the test took longer than 30 seconds"}
 
-Id = Annotated[RecordId, Field(description="The id of a record.", examples=[EXAMPLE_ID])]
 Ids = Annotated[list[RecordId], Field(max_length=limits.ITEMS_MAX, description="Ids of records.", examples=[[EXAMPLE_ID]])]
-Limit = Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")]
-TaskId = Annotated[Name | None, Field(description="Of this task.", examples=["parse_dates"])]
 Days = Annotated[float, Field(ge=0, le=limits.DAYS_MAX)]
-AsOf = Annotated[
-    Time | None, Field(description="As it was believed then: a time with a zone.", examples=["2026-11-01T00:00:00Z"])
-]
 
 
 def as_in(record: type[Model], field: str, **more: Any) -> Any:
@@ -77,8 +77,6 @@ IssueArg = Annotated[Issue, as_in(Fix, "issue", examples=[_ISSUE])]
 
 class Arguments(Model):
     """What an operation takes. `given` are the keywords for `Memory`."""
-
-    in_path: ClassVar[tuple[str, ...]] = ()
 
     def given(self) -> dict[str, Any]:
         """What the caller said, under the names that `Memory` has for it."""
@@ -262,246 +260,6 @@ class Filtered(Arguments):
     path: Annotated[Text | None, Field(description="About files whose path matches this glob.", examples=["src/*.py"])] = None
 
 
-class Recall(Filtered):
-    """A question."""
-
-    query: Annotated[Text, Field(description="What it is about: an error, a task, a few words.", examples=["login KeyError"])]
-    k: Annotated[int, Field(ge=1, le=limits.RECALL_K_MAX, description="How many.")] = 5
-    as_of: AsOf = None
-
-
-class GetContext(Arguments):
-    """What is about to be done."""
-
-    query: Annotated[Text | None, Field(description="The task or the error, in words.", examples=["uploads time out"])] = None
-    task_id: TaskId = None
-    issue: Annotated[Issue | None, Field(description="An issue that is to be fixed.")] = None
-    budget_tokens: Annotated[
-        int, Field(ge=1, le=limits.CONTEXT_TOKENS_MAX, description="The text has at most so many tokens.")
-    ] = limits.CONTEXT_TOKENS
-
-
-class Advise(Arguments):
-    """An action that is about to be taken."""
-
-    action: Annotated[Text, Field(description="The very command or change.", examples=["pip install foo"])]
-    task: Annotated[Text | None, Field(description="What it is for.")] = None
-    error: Annotated[Text | None, Field(description="The error that is to be got rid of.")] = None
-    issue: Annotated[Issue | None, Field(description="An issue that is to be fixed.")] = None
-    steps: Annotated[list[Step], Field(max_length=limits.ITEMS_MAX, description="The current attempt so far.")] = []
-
-
-class GetRecord(Arguments):
-    """A record."""
-
-    in_path = ("record_id",)
-    record_id: Id
-    as_of: AsOf = None
-
-
-class OfRecord(Arguments):
-    """A record."""
-
-    in_path = ("record_id",)
-    record_id: Id
-
-
-class GetPage(Filtered):
-    """A page of records."""
-
-    limit: Annotated[int, Field(ge=1, le=limits.PAGE_RECORDS_MAX, description="How many.")] = limits.PAGE_RECORDS
-    cursor: Annotated[Text | None, Field(description="What the page before gave as its next.")] = None
-
-
-class SimilarTo(Arguments):
-    """An issue."""
-
-    issue: IssueArg
-    limit: Limit = 5
-
-
-class GetOdds(Arguments):
-    """What is to be tried: a fix for an issue; fixes of a model, an issue type or both; or a tool, at a task."""
-
-    issue: Annotated[Issue | None, Field(description="An issue.")] = None
-    model: Annotated[Name | None, Field(description="Fixes of this model.")] = None
-    issue_type: Annotated[Name | None, Field(description="Fixes of this issue type.", examples=["TIMEOUT"])] = None
-    fixer: Annotated[Name | None, Field(description="Fixes by this fixer.")] = None
-    tool: Annotated[Name | None, Field(description="Experiences with this tool.")] = None
-    task: Annotated[Text | None, Field(description="The task, beside a tool.")] = None
-
-
-class Limited(Arguments):
-    """How many."""
-
-    limit: Limit = 20
-
-
-class GetHelpful(Arguments):
-    """Of which status."""
-
-    status: Annotated[Status, Field(description="How far it is believed.")] = "hypothesis"
-    limit: Limit = 20
-
-
-class GetBestStrategies(Arguments):
-    """How many of each issue type."""
-
-    limit: Limit = 5
-
-
-class GetStrategies(Arguments):
-    """An issue type."""
-
-    issue_type: Annotated[Name, Field(description="The issue type.", examples=["TIMEOUT"])]
-    limit: Limit = 10
-
-
-class OfModel(Arguments):
-    """A model."""
-
-    name: Annotated[Name, Field(description="The model.", examples=["gpt-4"])]
-
-
-class LastDays(Arguments):
-    """How far back."""
-
-    days: Annotated[int, Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days.")] = limits.FIX_DAYS
-
-
-class OfLastDays(Arguments):
-    """How far back, if not all the way."""
-
-    days: Annotated[
-        int | None, Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days; ever where nobody says.")
-    ] = None
-
-
-class Since(Arguments):
-    """A time."""
-
-    since: Annotated[Time, Field(description="From this time on, with a zone.", examples=["2026-11-01T00:00:00Z"])]
-
-
-class Between(Arguments):
-    """From when to when."""
-
-    since: Annotated[Time | None, Field(description="From the day of this time on.", examples=["2026-11-01T00:00:00Z"])] = None
-    until: Annotated[Time | None, Field(description="To the day of this time; today where nobody says.")] = None
-
-
-class GetSolutions(Arguments):
-    """An error."""
-
-    error: Annotated[Text | None, Field(description="The error, as it was seen; any where none is given.")] = None
-    limit: Limit = 10
-
-
-class GetRules(Arguments):
-    """A task."""
-
-    task_id: TaskId = None
-    state: Annotated[RuleState | None, Field(description="candidate, active or retired.")] = None
-    limit: Limit = 10
-
-
-class GetCards(Arguments):
-    """A task."""
-
-    task_id: TaskId = None
-    limit: Limit = 10
-
-
-class OfTask(Arguments):
-    """A task."""
-
-    task_id: Annotated[Name, Field(description="The task.", examples=["parse_dates"])]
-
-
-class Compare(Filtered):
-    """Which episodes to compare."""
-
-    tag: Annotated[
-        Name | None, Field(description="Episodes with this tag had the memory; without one, those that recalled.")
-    ] = None
-    by_run: Annotated[bool, Field(description="Whether the episodes of a run count as one.")] = False
-
-
-class GetDecisions(Arguments):
-    """Which decisions."""
-
-    action: Annotated[
-        Action | None,
-        Field(description="rule, merge, promote, retire, contradiction, rollback, cleanup or compress."),
-    ] = None
-    task_id: TaskId = None
-    limit: Limit = 100
-
-
-class GetAdopted(Arguments):
-    """From where."""
-
-    origin: Annotated[Name, Field(description="The sort of store it came from.", examples=["training_memory"])]
-    limit: Limit = 100
-
-
-class GetHotspots(Arguments):
-    """What counts as one."""
-
-    share: Annotated[Unit, Field(description="At least this share of what lies above it.")] = limits.HOTSPOT_SHARE
-    limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = limits.HOTSPOTS_SHOWN_MAX
-
-
-# --- deciding ---------------------------------------------------------------------------------------------------------
-
-
-class Verify(OfRecord):
-    """Who or what confirmed it."""
-
-    by: Annotated[Verifier, Field(description="What confirmed it.", examples=["human_approval"])]
-    verification_id: Annotated[Name | None, Field(description="Which run, approval or build it was.")] = None
-
-
-class Archive(OfRecord):
-    """Why it is no longer true."""
-
-    reason: Annotated[Text, Field(description="Why.", examples=["the service is gone"])]
-
-
-class Supersede(Arguments):
-    """What replaces it, and why."""
-
-    in_path = ("old_id",)
-    old_id: Id
-    new_id: Annotated[
-        RecordId, Field(description="The record that replaces it.", examples=["0198c0de-0000-7000-8000-000000000002"])
-    ]
-    reason: Annotated[Text, Field(description="Why.", examples=["the limit was raised"])]
-
-
-class Consolidate(Arguments):
-    """How."""
-
-    llm: Annotated[bool, Field(description="Also ask the LLM that the operator set up, if there is one, for rules.")] = False
-
-
-class Rollback(Arguments):
-    """Whose teaching is to be undone."""
-
-    source: Annotated[Name, Field(description="The author.", examples=["agent-7"])]
-    reason: Annotated[Text, Field(description="Why.")] = ""
-
-
-class Undo(Arguments):
-    """Which decision."""
-
-    in_path = ("decision_id",)
-    decision_id: Annotated[
-        RecordId,
-        Field(description="The id of a decision, or of an event that changed a status.", examples=[EXAMPLE_ID]),
-    ]
-
-
 # --- looking after it -------------------------------------------------------------------------------------------------
 
 
@@ -517,24 +275,91 @@ class Forget(Filtered):
         return said if ids is None else {"ids_or_filters": ids, **said}
 
 
-class Cleanup(Arguments):
-    """What is old."""
-
-    older_than_days: Annotated[Days, Field(description="Fixes older than this leave the history.")] = limits.CLEANUP_DAYS
-    successes_days: Annotated[Days | None, Field(description="Successful ones: three times that where nobody says.")] = None
-    dry_run: Annotated[bool, Field(description="Only say what would go.")] = True
-
-
-class Compress(Arguments):
-    """What is old."""
-
-    older_than_days: Annotated[Days, Field(description="Fixes older than this have their details packed away.")] = (
-        limits.COMPRESS_DAYS
-    )
-    dry_run: Annotated[bool, Field(description="Only say what would be packed.")] = True
-
-
 class Load(Arguments):
     """How."""
 
     dry_run: Annotated[bool, Field(description="Only say what would happen.")] = False
+
+
+# --- what signatures say ------------------------------------------------------------------------------------------------
+
+NOT_SENT: Final = ("self", "author", "by", "progress", "count_tokens", "path", "format")
+"""Keywords of `Memory` that a caller elsewhere has no say in, or that do not go over a wire."""
+
+_A_DAY: Final = "2026-11-01T00:00:00Z"
+_FIELDS: Final[Mapping[str, tuple[Any, FieldInfo]]] = {
+    "action": (Text, Field(description="The very command or change.", examples=["pip install foo"])),
+    "as_of": (Time, Field(description="As it was believed then: a time with a zone.", examples=[_A_DAY])),
+    "budget_tokens": (
+        int,
+        Field(ge=1, le=limits.CONTEXT_TOKENS_MAX, description="The text has at most so many tokens."),
+    ),
+    "by_run": (bool, Field(description="Whether the episodes of a run count as one.")),
+    "cursor": (Text, Field(description="What the page before gave as its next.")),
+    "days": (int, Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days.")),
+    "decision_id": (
+        RecordId,
+        Field(description="The id of a decision, or of an event that changed a status.", examples=[EXAMPLE_ID]),
+    ),
+    "dry_run": (bool, Field(description="Only say what would happen.")),
+    "error": (Text, Field(description="The error, as it was seen.")),
+    "fixer": (Name, Field(description="By this fixer.")),
+    "issue": (Issue, Field(description="An issue that is to be fixed.")),
+    "issue_type": (Name, Field(description="Of this issue type.", examples=["TIMEOUT"])),
+    "k": (int, Field(ge=1, le=limits.RECALL_K_MAX, description="How many.")),
+    "limit": (int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")),
+    "llm": (bool, Field(description="Also ask the LLM that the operator set up, if there is one, for rules.")),
+    "model": (Name, Field(description="Of this model.")),
+    "name": (Name, Field(description="The model.", examples=["gpt-4"])),
+    "new_id": (
+        RecordId,
+        Field(description="The record that replaces it.", examples=["0198c0de-0000-7000-8000-000000000002"]),
+    ),
+    "old_id": (RecordId, Field(description="The id of a record.", examples=[EXAMPLE_ID])),
+    "older_than_days": (Days, Field(description="Fixes older than this.")),
+    "origin": (Name, Field(description="The sort of store it came from.", examples=["training_memory"])),
+    "query": (Text, Field(description="What it is about: an error, a task, a few words.", examples=["login KeyError"])),
+    "reason": (Text, Field(description="Why.", examples=["the service is gone"])),
+    "record_id": (RecordId, Field(description="The id of a record.", examples=[EXAMPLE_ID])),
+    "share": (Unit, Field(description="At least this share of what lies above it.")),
+    "since": (Time, Field(description="From this time on, with a zone.", examples=[_A_DAY])),
+    "source": (Name, Field(description="The author.", examples=["agent-7"])),
+    "state": (RuleState, Field(description="candidate, active or retired.")),
+    "status": (Status, Field(description="How far it is believed.")),
+    "steps": (list[Step], Field(max_length=limits.ITEMS_MAX, description="The current attempt so far.")),
+    "successes_days": (Days, Field(description="Successful ones: three times that, unless it is given.")),
+    "task": (Text, Field(description="What it is for.")),
+    "task_id": (Name, Field(description="Of this task.", examples=["parse_dates"])),
+    "tool": (Name, Field(description="Experiences with this tool.")),
+    "until": (Time, Field(description="To the day of this time; today, unless it is given.")),
+    "verification_id": (Name, Field(description="Which run, approval or build it was.")),
+    # what means something else in one operation
+    "compare.tag": (Name, Field(description="Episodes with this tag had the memory; without one, those that recalled.")),
+    "decisions.action": (
+        Action,
+        Field(description="rule, merge, promote, retire, contradiction, rollback, cleanup or compress."),
+    ),
+    "fix_types.days": (
+        int,
+        Field(ge=1, le=limits.FIX_DAYS_MAX, description="The last so many days; all there are, unless it is given."),
+    ),
+    "page.limit": (int, Field(ge=1, le=limits.PAGE_RECORDS_MAX, description="How many.")),
+    "similar_issues.issue": (Issue, Field(description="An issue that is to be fixed.", examples=[_ISSUE])),
+    "verify.by": (Verifier, Field(description="What confirmed it.", examples=["human_approval"])),
+}
+
+
+def arguments_of(method: Callable[..., Any]) -> type[Arguments]:
+    """What a method of `Memory` takes from callers elsewhere: its keywords with their defaults, and its filters."""
+    signature = inspect.signature(method).parameters
+    base = Filtered if "filters" in signature else Arguments
+    fields: dict[str, Any] = {}
+    for name, parameter in signature.items():
+        own = _FIELDS.get(f"{method.__name__}.{name}")
+        if own or not (name in NOT_SENT or name in base.model_fields or parameter.kind is parameter.VAR_KEYWORD):
+            kind, field = own or _FIELDS[name]
+            default: Any = ... if parameter.default is parameter.empty else parameter.default
+            default = list(default) if default == () else default
+            fields[name] = (Annotated[kind | None if default is None else kind, field], default)
+    title = method.__name__.title().replace("_", "") + "Arguments"
+    return create_model(title, __base__=base, __module__=__name__, **fields)

@@ -217,7 +217,7 @@ class Client(_Methods):
     def _ask(self, operation: Operation, said: Mapping[str, Any]) -> Any:
         checked = operation.takes.model_validate({name: value for name, value in said.items() if value is not None})
         sent = {name: jsonable(value) for name, value in checked if name in checked.model_fields_set}
-        path = operation.path.format(**{name: quote(str(sent.pop(name)), safe="") for name in operation.takes.in_path})
+        path = operation.path.format(**{name: quote(str(sent.pop(name)), safe="") for name in operation.in_path})
         if operation.method == "GET":
             answer = self._wire.answer("GET", self._path(path, {name: _in_query(value) for name, value in sent.items()}))
         else:

@@ -11,10 +11,11 @@ this table.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -65,7 +66,7 @@ from hardwon.records.kinds import (
     Validation,
 )
 from hardwon.search.rank import Hit
-from hardwon.surfaces import arguments as takes
+from hardwon.surfaces import arguments
 from hardwon.surfaces.arguments import Arguments
 from hardwon.trust.access import Caller, Scope, includes
 from hardwon.trust.redact import redact_json
@@ -158,7 +159,6 @@ class Operation:
     scope: Scope
     method: Method
     path: str
-    takes: type[Arguments]
     gives: Any
     do: Callable[[Memory, Any, Caller], Any]
     tool: str | None = None
@@ -168,6 +168,17 @@ class Operation:
     destructive: bool = False
     streams: Literal["in", "out"] | None = None
     whole: bool = False
+    takes_otherwise: type[Arguments] | None = None
+
+    @cached_property
+    def takes(self) -> type[Arguments]:
+        """What it takes: the keywords of `Memory`'s method, unless it is said in another way."""
+        return self.takes_otherwise or arguments.arguments_of(getattr(Memory, self.name))
+
+    @cached_property
+    def in_path(self) -> tuple[str, ...]:
+        """Those of them that stand in the path."""
+        return tuple(re.findall(r"{(\w+)}", self.path))
 
     @property
     def reads(self) -> bool:
@@ -194,21 +205,21 @@ def _same_record(memory: Memory, ids: list[str]) -> Any:
     return found
 
 
-def _get(memory: Memory, said: takes.GetRecord, _: Caller) -> AnyRecord:
+def _get(memory: Memory, said: Any, _: Caller) -> AnyRecord:
     found = memory.get(said.record_id, said.as_of)
     if found is None:
         raise UnknownRecordError(f"there is no record {said.record_id} in project {memory.project!r}")
     return found
 
 
-def _audit(memory: Memory, said: takes.OfRecord, _: Caller) -> list[LifeEvent]:
+def _audit(memory: Memory, said: Any, _: Caller) -> list[LifeEvent]:
     life = memory.audit(said.record_id)
     if not life:
         raise UnknownRecordError(f"there is no record {said.record_id} in project {memory.project!r}, and never was one")
     return life
 
 
-def _stats(memory: Memory, _: takes.Nothing, caller: Caller) -> Stats:
+def _stats(memory: Memory, _: Arguments, caller: Caller) -> Stats:
     """Where the file lies, or the database, is for those who are on this machine."""
     found = memory.stats()
     if caller.token_id is None:
@@ -238,11 +249,11 @@ def _check_claims_nothing(validation: Validation, field: str) -> None:
             raise InvalidInputError.one(f"{field}.{name}", claimed, allowed)
 
 
-def _add(memory: Memory, said: takes.Add, caller: Caller) -> str:
+def _add(memory: Memory, said: arguments.Add, caller: Caller) -> str:
     return memory.add(_signed(said.record, caller, "record"))
 
 
-def _add_many(memory: Memory, said: takes.AddMany, caller: Caller) -> list[str]:
+def _add_many(memory: Memory, said: arguments.AddMany, caller: Caller) -> list[str]:
     return memory.add_many(_signed(record, caller, f"records.{number}") for number, record in enumerate(said.records))
 
 
@@ -254,9 +265,9 @@ def _operation(
     name: str,
     scope: Scope,
     place: str,
-    takes_: type[Arguments],
     gives: Any,
     *,
+    takes: type[Arguments] | None = None,
     tool: str | None = None,
     command: str | None = None,
     signs: Signature | None = None,
@@ -265,7 +276,8 @@ def _operation(
 ) -> Operation:
     method, path = place.split(" ")
     how = do or _asked(name, signs)
-    return Operation(name, scope, "GET" if method == "GET" else "POST", path, takes_, gives, how, tool, command, signs, **more)
+    more["takes_otherwise"] = takes
+    return Operation(name, scope, "GET" if method == "GET" else "POST", path, gives, how, tool, command, signs, **more)
 
 
 _RECORDING: Final[dict[str, Any]] = {"signs": "author", "again": _same_record}
@@ -274,17 +286,31 @@ _DECIDING: Final[dict[str, Any]] = {"signs": "by", "again": _same_record}
 _ALL: Final = (
     # recording
     _operation(
-        "remember", "write", "POST /experiences", takes.Remember, Experience, tool="remember", command="remember", **_RECORDING
+        "remember",
+        "write",
+        "POST /experiences",
+        Experience,
+        takes=arguments.Remember,
+        tool="remember",
+        command="remember",
+        **_RECORDING,
     ),
     _operation(
-        "record_fact", "write", "POST /facts", takes.RecordFact, Fact, tool="record_fact", command="record fact", **_RECORDING
+        "record_fact",
+        "write",
+        "POST /facts",
+        Fact,
+        takes=arguments.RecordFact,
+        tool="record_fact",
+        command="record fact",
+        **_RECORDING,
     ),
     _operation(
         "record_trajectory",
         "write",
         "POST /trajectories",
-        takes.RecordTrajectory,
         Trajectory,
+        takes=arguments.RecordTrajectory,
         tool="record_trajectory",
         command="record trajectory",
         **_RECORDING,
@@ -293,128 +319,131 @@ _ALL: Final = (
         "record_episode",
         "write",
         "POST /episodes",
-        takes.RecordEpisode,
         Episode,
+        takes=arguments.RecordEpisode,
         tool="record_episode",
         command="record episode",
         **_RECORDING,
     ),
     _operation(
-        "record_fix", "write", "POST /fixes", takes.RecordFix, Fix, tool="record_fix", command="record fix", **_RECORDING
+        "record_fix",
+        "write",
+        "POST /fixes",
+        Fix,
+        takes=arguments.RecordFix,
+        tool="record_fix",
+        command="record fix",
+        **_RECORDING,
     ),
-    _operation("add", "write", "POST /records", takes.Add, str, do=_add, again=lambda _, ids: ids[0]),
-    _operation("add_many", "write", "POST /records/batch", takes.AddMany, list[str], do=_add_many, again=lambda _, ids: ids),
+    _operation("add", "write", "POST /records", str, takes=arguments.Add, do=_add, again=lambda _, ids: ids[0]),
+    _operation(
+        "add_many", "write", "POST /records/batch", list[str], takes=arguments.AddMany, do=_add_many, again=lambda _, ids: ids
+    ),
     _operation(
         "credit",
         "write",
         "POST /credits",
-        takes.Credit,
         list[str],
+        takes=arguments.Credit,
         tool="credit",
         command="credit",
         signs="by",
         again=lambda _, ids: ids,
     ),
     # asking
-    _operation("recall", "read", "POST /recall", takes.Recall, list[Hit], tool="recall", command="recall"),
-    _operation("context", "read", "POST /context", takes.GetContext, Context, tool="context", command="context"),
-    _operation("advise", "read", "POST /advice", takes.Advise, Advice, tool="advise", command="advise"),
-    _operation("get", "read", "GET /records/{record_id}", takes.GetRecord, AnyRecord, do=_get, command="show"),
-    _operation("page", "read", "GET /records", takes.GetPage, Page, command="browse"),
-    _operation("links", "read", "GET /records/{record_id}/links", takes.OfRecord, Links, command="audit"),
-    _operation("audit", "read", "GET /records/{record_id}/audit", takes.OfRecord, list[LifeEvent], do=_audit, command="audit"),
+    _operation("recall", "read", "POST /recall", list[Hit], tool="recall", command="recall"),
+    _operation("context", "read", "POST /context", Context, tool="context", command="context"),
+    _operation("advise", "read", "POST /advice", Advice, tool="advise", command="advise"),
+    _operation("get", "read", "GET /records/{record_id}", AnyRecord, do=_get, command="show"),
+    _operation("page", "read", "GET /records", Page, command="browse"),
+    _operation("links", "read", "GET /records/{record_id}/links", Links, command="audit"),
+    _operation("audit", "read", "GET /records/{record_id}/audit", list[LifeEvent], do=_audit, command="audit"),
     _operation(
         "similar_issues",
         "read",
         "POST /similar-issues",
-        takes.SimilarTo,
         SimilarIssues,
         tool="similar_issues",
         command="similar",
     ),
-    _operation("odds", "read", "POST /odds", takes.GetOdds, Odds, command="odds"),
-    _operation("patterns", "read", "GET /patterns", takes.Limited, list[Pattern], command="patterns"),
-    _operation("temporal_patterns", "read", "GET /temporal-patterns", takes.Nothing, list[TemporalPattern]),
-    _operation("strategies", "read", "GET /strategies", takes.GetStrategies, list[Strategy], command="strategies"),
-    _operation("failed_strategies", "read", "GET /failed-strategies", takes.GetStrategies, list[Strategy]),
+    _operation("odds", "read", "POST /odds", Odds, command="odds"),
+    _operation("patterns", "read", "GET /patterns", list[Pattern], command="patterns"),
+    _operation("temporal_patterns", "read", "GET /temporal-patterns", list[TemporalPattern]),
+    _operation("strategies", "read", "GET /strategies", list[Strategy], command="strategies"),
+    _operation("failed_strategies", "read", "GET /failed-strategies", list[Strategy]),
     _operation(
         "best_strategies",
         "read",
         "GET /best-strategies",
-        takes.GetBestStrategies,
         dict[str, list[Strategy]],
         command="successful",
     ),
-    _operation("model_insights", "read", "GET /model-insights", takes.OfModel, ModelInsights, tool="insights", command="model"),
-    _operation("fix_totals", "read", "GET /fixes/totals", takes.Nothing, FixTotals),
-    _operation("fix_days", "read", "GET /fixes/days", takes.LastDays, list[FixDay]),
-    _operation("fix_types", "read", "GET /fixes/types", takes.OfLastDays, list[IssueTypeRecord]),
-    _operation("fix_matrix", "read", "GET /fixes/matrix", takes.Nothing, list[FixCell], command="matrix"),
-    _operation("fix_trends", "read", "GET /fixes/trends", takes.LastDays, list[IssueTrend], command="trends"),
-    _operation("fixers", "read", "GET /fixes/fixers", takes.Nothing, list[FixerRecord], command="fixers"),
-    _operation("fixes_since", "read", "GET /fixes/count", takes.Since, int),
-    _operation("solutions", "read", "POST /solutions", takes.GetSolutions, list[Solution], command="solutions"),
-    _operation("rules", "read", "GET /rules", takes.GetRules, list[Rule], tool="rules", command="rules"),
-    _operation("candidate_rules", "read", "GET /rules/candidates", takes.Limited, list[Rule]),
-    _operation("cards", "read", "GET /cards", takes.GetCards, list[Card], command="cards"),
-    _operation("tasks", "read", "GET /tasks", takes.Limited, list[TaskScores]),
-    _operation("scores", "read", "GET /scores", takes.OfTask, ScoreHistory, command="scores"),
-    _operation("compare", "read", "GET /comparison", takes.Compare, Comparison, command="compare"),
-    _operation("decisions", "read", "GET /decisions", takes.GetDecisions, list[Decision], command="decisions"),
-    _operation("adopted", "read", "GET /adopted", takes.GetAdopted, list[Adopted]),
-    _operation("failing_tests", "read", "GET /tests/failing", takes.Nothing, list[str]),
-    _operation("stats", "read", "GET /stats", takes.Nothing, Stats, do=_stats, tool="stats", command="stats"),
-    _operation("activity", "read", "GET /activity", takes.Between, list[Activity]),
-    _operation("helpful", "read", "GET /helpful", takes.GetHelpful, list[Credited]),
-    _operation("stale_records", "read", "GET /stale", takes.Limited, list[Held]),
-    _operation("change_mark", "read", "GET /change-mark", takes.Nothing, str),
-    _operation("topology", "read", "GET /topology", takes.Nothing, Branch, tool="map", command="map"),
-    _operation("hotspots", "read", "GET /hotspots", takes.GetHotspots, list[Hotspot], tool="hotspots", command="hotspots"),
-    _operation("reflect", "read", "GET /reflection", takes.Nothing, Reflection, tool="reflect", command="reflect"),
-    _operation("export", "read", "GET /export", takes.Nothing, AnyRecord, do=_streamed, command="export", streams="out"),
+    _operation("model_insights", "read", "GET /model-insights", ModelInsights, tool="insights", command="model"),
+    _operation("fix_totals", "read", "GET /fixes/totals", FixTotals),
+    _operation("fix_days", "read", "GET /fixes/days", list[FixDay]),
+    _operation("fix_types", "read", "GET /fixes/types", list[IssueTypeRecord]),
+    _operation("fix_matrix", "read", "GET /fixes/matrix", list[FixCell], command="matrix"),
+    _operation("fix_trends", "read", "GET /fixes/trends", list[IssueTrend], command="trends"),
+    _operation("fixers", "read", "GET /fixes/fixers", list[FixerRecord], command="fixers"),
+    _operation("fixes_since", "read", "GET /fixes/count", int),
+    _operation("solutions", "read", "POST /solutions", list[Solution], command="solutions"),
+    _operation("rules", "read", "GET /rules", list[Rule], tool="rules", command="rules"),
+    _operation("candidate_rules", "read", "GET /rules/candidates", list[Rule]),
+    _operation("cards", "read", "GET /cards", list[Card], command="cards"),
+    _operation("tasks", "read", "GET /tasks", list[TaskScores]),
+    _operation("scores", "read", "GET /scores", ScoreHistory, command="scores"),
+    _operation("compare", "read", "GET /comparison", Comparison, command="compare"),
+    _operation("decisions", "read", "GET /decisions", list[Decision], command="decisions"),
+    _operation("adopted", "read", "GET /adopted", list[Adopted]),
+    _operation("failing_tests", "read", "GET /tests/failing", list[str]),
+    _operation("stats", "read", "GET /stats", Stats, do=_stats, tool="stats", command="stats"),
+    _operation("activity", "read", "GET /activity", list[Activity]),
+    _operation("helpful", "read", "GET /helpful", list[Credited]),
+    _operation("stale_records", "read", "GET /stale", list[Held]),
+    _operation("change_mark", "read", "GET /change-mark", str),
+    _operation("topology", "read", "GET /topology", Branch, tool="map", command="map"),
+    _operation("hotspots", "read", "GET /hotspots", list[Hotspot], tool="hotspots", command="hotspots"),
+    _operation("reflect", "read", "GET /reflection", Reflection, tool="reflect", command="reflect"),
+    _operation("export", "read", "GET /export", AnyRecord, do=_streamed, command="export", streams="out"),
     # deciding what is believed
     _operation(
         "verify",
         "govern",
         "POST /records/{record_id}/verify",
-        takes.Verify,
         AnyRecord,
         tool="verify",
         command="verify",
         **_RECORDING,
     ),
-    _operation(
-        "publish", "govern", "POST /records/{record_id}/publish", takes.OfRecord, AnyRecord, command="publish", **_DECIDING
-    ),
+    _operation("publish", "govern", "POST /records/{record_id}/publish", AnyRecord, command="publish", **_DECIDING),
     _operation(
         "archive",
         "govern",
         "POST /records/{record_id}/archive",
-        takes.Archive,
         AnyRecord,
         tool="archive",
         command="archive",
         **_DECIDING,
     ),
-    _operation(
-        "supersede", "govern", "POST /records/{old_id}/supersede", takes.Supersede, AnyRecord, command="supersede", **_DECIDING
-    ),
-    _operation("consolidate", "govern", "POST /consolidate", takes.Consolidate, Consolidation, command="consolidate"),
-    _operation("rollback", "govern", "POST /rollback", takes.Rollback, Decision, command="rollback", **_DECIDING),
-    _operation("undo", "govern", "POST /decisions/{decision_id}/undo", takes.Undo, AnyRecord, command="undo", **_DECIDING),
+    _operation("supersede", "govern", "POST /records/{old_id}/supersede", AnyRecord, command="supersede", **_DECIDING),
+    _operation("consolidate", "govern", "POST /consolidate", Consolidation, command="consolidate"),
+    _operation("rollback", "govern", "POST /rollback", Decision, command="rollback", **_DECIDING),
+    _operation("undo", "govern", "POST /decisions/{decision_id}/undo", AnyRecord, command="undo", **_DECIDING),
     # taking away, and looking after it
-    _operation("forget", "admin", "POST /forget", takes.Forget, Forgotten, command="forget", signs="by", destructive=True),
-    _operation("cleanup", "admin", "POST /cleanup", takes.Cleanup, CleanedUp, command="cleanup", signs="by", destructive=True),
-    _operation("compress", "admin", "POST /compress", takes.Compress, Compressed, command="compress", signs="by"),
-    _operation("compact", "admin", "POST /compact", takes.Nothing, Compacted, command="compact", destructive=True),
-    _operation("load", "admin", "POST /import", takes.Load, Loaded, do=_streamed, command="load", signs="by", streams="in"),
     _operation(
-        "backup", "admin", "GET /backup", takes.Nothing, bytes, do=_streamed, command="backup", streams="out", whole=True
+        "forget", "admin", "POST /forget", Forgotten, takes=arguments.Forget, command="forget", signs="by", destructive=True
     ),
-    _operation("doctor", "admin", "GET /doctor", takes.Nothing, Diagnosis, command="doctor"),
-    _operation("rebuild", "admin", "POST /rebuild", takes.Nothing, int, command="rebuild"),
-    _operation("reembed", "admin", "POST /reembed", takes.Nothing, int, command="reembed"),
-    _operation("sync", "admin", "POST /sync", takes.Nothing, Synced, command="sync"),
+    _operation("cleanup", "admin", "POST /cleanup", CleanedUp, command="cleanup", signs="by", destructive=True),
+    _operation("compress", "admin", "POST /compress", Compressed, command="compress", signs="by"),
+    _operation("compact", "admin", "POST /compact", Compacted, command="compact", destructive=True),
+    _operation(
+        "load", "admin", "POST /import", Loaded, takes=arguments.Load, do=_streamed, command="load", signs="by", streams="in"
+    ),
+    _operation("backup", "admin", "GET /backup", bytes, do=_streamed, command="backup", streams="out", whole=True),
+    _operation("doctor", "admin", "GET /doctor", Diagnosis, command="doctor"),
+    _operation("rebuild", "admin", "POST /rebuild", int, command="rebuild"),
+    _operation("reembed", "admin", "POST /reembed", int, command="reembed"),
+    _operation("sync", "admin", "POST /sync", Synced, command="sync"),
 )
 
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType({operation.name: operation for operation in _ALL})

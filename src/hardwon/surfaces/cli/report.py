@@ -56,7 +56,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write what the dashboard shows as one HTML file that opens anywhere."""
-    require_packages("a report", "fastapi", "jinja2", "plotly")
+    require_packages("a report", "starlette", "jinja2", "plotly")
     path = intake.path("file", file)
     from hardwon.outside import files, own_files
 

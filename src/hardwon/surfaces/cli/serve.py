@@ -62,7 +62,7 @@ def serve(
     as_json: Json = False,
 ) -> None:
     """Serve the memory over HTTP until a signal ends it. What was accepted is finished first."""
-    require_packages("serving", "fastapi", "uvicorn", "prometheus_client", "jinja2", "plotly", "mcp")
+    require_packages("serving", "starlette", "uvicorn", "prometheus_client", "jinja2", "plotly", "mcp")
     from hardwon.surfaces.gate import Gate
     from hardwon.surfaces.rest import server as rest_server
     from hardwon.surfaces.rest.app import build_app

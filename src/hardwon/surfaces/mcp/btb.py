@@ -16,7 +16,7 @@ from pydantic import Field
 from hardwon import limits
 from hardwon.records.fields import JsonObject, Name, Scalar, Text, Texts, Unit
 from hardwon.records.kinds import INTAKE, Experience, Outcome
-from hardwon.surfaces.arguments import Arguments, Limited, Nothing, Remember
+from hardwon.surfaces.arguments import Arguments, Nothing, Remember
 from hardwon.surfaces.mcp import answers as text
 from hardwon.surfaces.mcp.answers import bounded_text, fitted
 from hardwon.surfaces.mcp.tools import LEFT_OUT, Answer
@@ -47,10 +47,11 @@ class BtbRecall(Arguments):
     limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = limits.BTB_RECALL_SHOWN
 
 
-class BtbHotspots(Limited):
+class BtbHotspots(Arguments):
     """What counts as one."""
 
     threshold: Annotated[Unit, Field(description="At least this share of what lies above it.")] = limits.HOTSPOT_SHARE
+    limit: Annotated[int, Field(ge=1, le=limits.SHOWN_MAX, description="How many at most.")] = 20
 
 
 class BtbDerive(Arguments):

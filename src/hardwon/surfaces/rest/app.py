@@ -12,9 +12,8 @@ from functools import cache, partial
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from pydantic_core import from_json, to_json
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -142,6 +141,18 @@ WEB: Final = ("/", "/ui")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
+class ApiRoute(Route):
+    """An address of the API: one method, and no HEAD, which would do all of the work and send nothing of it."""
+
+    def __init__(self, path: str, name: str, endpoint: Endpoint, method: str) -> None:
+        async def answer(request: Request) -> Response:
+            request.scope[OPERATION] = name
+            return await endpoint(request)
+
+        super().__init__(path, answer, methods=[method], name=name)
+        self.methods = {method}
+
+
 class _Mounted:
     """The MCP server at its address, with and without a slash after it."""
 
@@ -155,20 +166,22 @@ class _Mounted:
         await self._app(scope, receive, send)
 
 
-def build_app(gate: Gate, settings: Settings) -> FastAPI:
+def build_app(gate: Gate, settings: Settings) -> Starlette:
     """The whole service behind one guard. Closing it closes the gate's memories."""
     surface = _Surface(gate, settings)
     mcp = mcp_http.http_app(
         gate, settings.default_project, btb=settings.btb, hosts=settings.names, origins=settings.allow_origins
     )
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_lifespan_of(surface, mcp))
-    for operation in OPERATIONS.values():
-        _add(app, _route_of(operation), operation.name, surface.endpoint(operation), operation.method)
-    _add(app, PROJECTS, "projects", surface.projects)
-    _add(app, f"{API}/openapi.json", "openapi", surface.openapi)
-    _add(app, READINESS, "ready", surface.ready)
-    _add(app, METRICS, "metrics", surface.metrics_text)
-    _add(app, LIVENESS, "health", _alive)
+    app = Starlette(lifespan=_lifespan_of(surface, mcp))
+    app.router.redirect_slashes = False
+    app.router.routes += [
+        *(ApiRoute(_route_of(each), each.name, surface.endpoint(each), each.method) for each in OPERATIONS.values()),
+        ApiRoute(PROJECTS, "projects", surface.projects, "GET"),
+        ApiRoute(f"{API}/openapi.json", "openapi", surface.openapi, "GET"),
+        ApiRoute(READINESS, "ready", surface.ready, "GET"),
+        ApiRoute(METRICS, "metrics", surface.metrics_text, "GET"),
+        ApiRoute(LIVENESS, "health", _alive, "GET"),
+    ]
     app.router.routes += [Route(MCP, _Mounted(mcp)), Mount(MCP, _Mounted(mcp))]
     app.router.routes += Site(gate, settings, surface.workers).routes()
     app.add_exception_handler(HTTPException, _no_such_place)
@@ -187,14 +200,14 @@ def build_app(gate: Gate, settings: Settings) -> FastAPI:
 def _route_of(operation: Operation) -> str:
     """Only what looks like an id is one: other addresses below records are left to others."""
     path = path_of(operation)
-    for name in operation.takes.in_path:
+    for name in operation.in_path:
         path = path.replace(f"{{{name}}}", f"{{{name}:uuid}}")
     return path
 
 
-def _lifespan_of(surface: _Surface, mcp: mcp_http.McpApp) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan_of(surface: _Surface, mcp: mcp_http.McpApp) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as running:
             running.callback(surface.close)
             await running.enter_async_context(mcp_http.lifespan(mcp))
@@ -203,21 +216,13 @@ def _lifespan_of(surface: _Surface, mcp: mcp_http.McpApp) -> Callable[[FastAPI],
     return lifespan
 
 
-def _add(app: FastAPI, path: str, name: str, endpoint: Endpoint, method: str = "GET") -> None:
-    async def answer(request: Request) -> Response:
-        request.scope[OPERATION] = name
-        return await endpoint(request)
-
-    app.add_api_route(path, answer, methods=[method], name=name, response_model=None)
-
-
 async def _no_such_place(request: Request, error: Exception) -> Response:
     """Raised again as ours: the guard answers everything that goes wrong."""
     if isinstance(error, HTTPException) and error.status_code == WRONG_METHOD.status:
         done = [
             route
             for route in request.app.routes
-            if isinstance(route, APIRoute) and route.path_regex.match(request.scope["path"])
+            if isinstance(route, ApiRoute) and route.path_regex.match(request.scope["path"])
         ]
         methods = sorted({method for route in done for method in route.methods or ()})
         raise RefusedError(WRONG_METHOD, f"{request.method} is not done there", {"Allow": ", ".join(methods)})
@@ -323,7 +328,7 @@ def _json(value: Any) -> Response:
 def _addressed(operation: Operation, request: Request) -> tuple[str, dict[str, str]]:
     """The project, and what else the address says."""
     said = {name: unquote(str(value)) for name, value in request.path_params.items()}
-    return said["project"], {name: said[name] for name in operation.takes.in_path}
+    return said["project"], {name: said[name] for name in operation.in_path}
 
 
 def _key(request: Request) -> str | None:

@@ -166,9 +166,9 @@ def _plain(name: str, summary: str, content: Mapping[str, Any], sorts: Iterable[
 
 def _described(operation: Operation, takes: dict[str, Any], gives: dict[str, Any]) -> dict[str, Any]:
     in_query = operation.method == "GET" or operation.streams == "in"
-    elsewhere = {name: schema for name, schema in takes.get("properties", {}).items() if name not in operation.takes.in_path}
+    elsewhere = {name: schema for name, schema in takes.get("properties", {}).items() if name not in operation.in_path}
     required = set(takes.get("required", ()))
-    parameters = [_PROJECT, *(_parameter(name, takes["properties"][name], "path", True) for name in operation.takes.in_path)]
+    parameters = [_PROJECT, *(_parameter(name, takes["properties"][name], "path", True) for name in operation.in_path)]
     if in_query:
         parameters += [_parameter(name, schema, "query", name in required) for name, schema in elsewhere.items()]
     if operation.again is not None:

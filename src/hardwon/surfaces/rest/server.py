@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import h11
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hardwon import limits
@@ -62,7 +62,7 @@ def bound(host: str, port: int) -> socket.socket:
     return made
 
 
-def server_of(app: FastAPI, certificate: Certificate | None, ready: Callable[[], None]) -> Server:
+def server_of(app: Starlette, certificate: Certificate | None, ready: Callable[[], None]) -> Server:
     """`ready` is called when it listens."""
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what strangers send that is no HTTP is not worth a line
     tls: dict[str, Any] = {}
