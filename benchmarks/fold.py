@@ -17,12 +17,13 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from hardwon import Episode, Experience, Fix, Issue, Memory, Metadata, Step, Trajectory
 from hardwon.learn.tallies import RecordCounts, tallies_of
 from hardwon.records.kinds import AnyRecord, Moment, Source
-from hardwon.store import knowledge as tallies
-from hardwon.store.rows import row_of
+from hardwon.store.base import add_tallies, row_of
+from hardwon.store.sqlite import engine as any_engine
 from hardwon.store.types import Row
 
 RATIO_MAX = 1.5
@@ -85,7 +86,7 @@ def fold_seconds(memory: Memory, batch: list[Row]) -> float:
     with memory._store.write(memory.project) as writer:
         writer.append([row._replace(lessons=()) for row in batch])
         begin = time.perf_counter()
-        tallies.add(writer._session, writer._dialect, taught)  # type: ignore[attr-defined]
+        add_tallies(writer.session, writer._dialect, taught)  # type: ignore[attr-defined]
         return time.perf_counter() - begin
 
 
@@ -155,18 +156,18 @@ def measure(folder: Path, count: int, early: int, rounds: int) -> None:
 def share(folder: Path, seed: int) -> None:
     """The same batches through add_many, with and without learning, in turn on two new memories."""
     with_fold, without = [], []
-    plain = tallies.add
+    engine: Any = any_engine
     with (
         Memory(folder / "learning.db", consolidate_every=0) as learning,
         Memory(folder / "counting_nothing.db", consolidate_every=0) as other,
     ):
         for batch in batches(20 * BATCH, seed + 7):
             with_fold.append(whole_seconds(learning, batch))
-            tallies.add = lambda *_: None
+            engine.add_tallies = lambda *_: None
             try:
                 without.append(whole_seconds(other, batch))
             finally:
-                tallies.add = plain
+                engine.add_tallies = add_tallies
     ours, bare = statistics.median(with_fold) / BATCH * 1e6, statistics.median(without) / BATCH * 1e6
     print(f"add_many of such records {ours:.1f} µs each, {bare:.1f} µs where nothing is counted: ratio {ours / bare:.2f}")
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import apsw
 
 from hardwon import Experience, Memory, Metadata
-from hardwon.store.rows import row_of
+from hardwon.store.base import row_of
 from hardwon.store.sqlite.migrations import MIGRATIONS
 from hardwon.store.types import Row
 from hardwon.text.terms import TERM_PUNCTUATION

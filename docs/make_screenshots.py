@@ -54,7 +54,7 @@ class _Stopped(datetime):
 def main() -> None:
     ago = look.ago
     with ExitStack() as open_:
-        open_.enter_context(patch("hardwon.memory.core.now", lambda: NOW))
+        open_.enter_context(patch("hardwon.memory.project.now", lambda: NOW))
         open_.enter_context(patch("hardwon.surfaces.web.pages.datetime", _Stopped))
         open_.enter_context(patch.object(look, "ago", lambda at, now=NOW: ago(at, now)))
         folder = Path(open_.enter_context(tempfile.TemporaryDirectory()))

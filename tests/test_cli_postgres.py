@@ -264,7 +264,7 @@ def test_the_views_of_fix_history_show_a_reader_its_project(server: postgres_ser
             memory.record_fix(issue, True, True, fix_commands=["raise it"])
     databases.grant(boss, "ben", "viewed", "reader")
     views = {
-        "SELECT model_name, fix_success FROM hardwon.fixes.history": [("viewed", True)],
+        "SELECT model_name, fix_success FROM hardwon.fix_history": [("viewed", True)],
         "SELECT success_count, failure_count FROM hardwon.issue_patterns": [(1, 0)],
         "SELECT model_name, total_tests FROM hardwon.model_characteristics": [("viewed", 1)],
     }

@@ -154,7 +154,7 @@ def test_secrets_stay_off_the_disk_on_every_way_in(tmp_path: Path) -> None:
 
 def test_merge_cleans_what_another_memory_kept_raw(tmp_path: Path) -> None:
     with Memory(tmp_path / "raw") as raw, Memory(tmp_path / "clean") as clean:
-        from hardwon.store.rows import row_of
+        from hardwon.store.base import row_of
 
         leaky = note(f"uses {TOKEN}", metadata={"project_id": "default"})
         with raw._store.write(raw.project) as writer:

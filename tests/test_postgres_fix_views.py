@@ -168,9 +168,7 @@ def test_another_project_is_shown_to_those_who_reach_it() -> None:
             for project, times in (("p", 3), ("default", 2), ("q", 0)):
                 role = quoted(setup.role_name(database, project, READER))
                 connection.execute(f"SET LOCAL ROLE {role}".encode())
-                count = connection.execute(
-                    "SELECT count(*), coalesce(min(project_id), %s) FROM hardwon.fixes.history", [project]
-                )
+                count = connection.execute("SELECT count(*), coalesce(min(project_id), %s) FROM hardwon.fix_history", [project])
                 assert count.fetchall() == [(times, project)]
                 tested = connection.execute("SELECT total_tests, success_rate FROM hardwon.model_characteristics").fetchall()
                 assert tested == ([(times, (times - 1) / times)] if times else [])

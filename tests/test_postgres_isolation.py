@@ -18,12 +18,12 @@ from hardwon.errors import ForbiddenError, PlaceError
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Event, Moment, Source
 from hardwon.search.terms import Filters
+from hardwon.store.base import row_of
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import Link, quoted
 from hardwon.store.postgres.engine import PostgresStore
 from hardwon.store.postgres.schema import ACCESS, GOVERNOR, KEEPER, OWNER, PROJECT_TABLES, READER, VIEWS, WRITER
 from hardwon.store.postgres.search import as_queries
-from hardwon.store.rows import row_of
 from hardwon.store.types import Cursor, Request, Row, Store, TokenRow, Writer
 from strategies import at
 

@@ -15,7 +15,7 @@ from engines import ENGINES, holds_in_every_engine, memories, wrong_with
 from hardwon import Fact, Memory, Metadata
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import STATUSES, AnyRecord, Event, Moment, Validation
-from hardwon.store.rows import original_of
+from hardwon.store.query import original_of
 from hardwon.text.terms import index_text, query_terms
 from hardwon.trust.lifecycle import effective_validation
 from strategies import at, records

@@ -19,7 +19,7 @@ import pytest
 import hardwon
 from hardwon import Memory, limits
 from hardwon.memory import settings
-from hardwon.memory.intake import ENVELOPE_KEYWORDS
+from hardwon.memory.record import ENVELOPE_KEYWORDS
 from hardwon.search.terms import Filters
 from hardwon.surfaces.mcp.btb import BTB_TOOLS
 from hardwon.surfaces.mcp.tools import TOOLS, input_schema

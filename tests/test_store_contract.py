@@ -14,8 +14,9 @@ from hardwon.records.fields import from_us, new_id, to_us
 from hardwon.records.kinds import ACTIONS, STATUSES, Event, EventKind, Moment, Source, Validation
 from hardwon.search.terms import Filters
 from hardwon.store import places as place
+from hardwon.store.base import row_of
 from hardwon.store.places import open_store
-from hardwon.store.rows import record_of, row_of
+from hardwon.store.query import record_of
 from hardwon.store.types import Cursor, Row, Store, TokenRow
 from strategies import at
 

@@ -20,7 +20,7 @@ from hardwon.errors import ConflictError, InvalidInputError
 from hardwon.memory import cleanup as tidying
 from hardwon.memory.cleanup import Aged, Retention, is_valuable
 from hardwon.records.kinds import Cleaned
-from hardwon.store.rows import is_packed, pack, packed_body, packed_by, plain_body, unpack
+from hardwon.store.query import is_packed, pack, packed_body, packed_by, plain_body, unpack
 from logs import knowledge_of
 from processes import Child
 from strategies import at

@@ -19,9 +19,8 @@ import model
 from crowd import Plan, live
 from hardwon import Memory
 from hardwon.memory.record import Recording
-from hardwon.store import knowledge as tallies
+from hardwon.store.base import add_tallies
 from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
-from hardwon.store.sqlite.file import storage_errors
 
 ROOT = Path(hardwon.__file__).parent.parent.parent
 STEPS = 4_000
@@ -91,12 +90,12 @@ def lose_an_acknowledged_record(patch: pytest.MonkeyPatch) -> None:
 
 
 def lose_a_tally(patch: pytest.MonkeyPatch) -> None:
-    add, calls = tallies.add, iter(range(1_000_000))
+    calls = iter(range(1_000_000))
 
     def careless(session: Any, dialect: Any, taught: Any) -> None:
-        add(session, dialect, [each for each in taught if next(calls) % 30 != 29])
+        add_tallies(session, dialect, [each for each in taught if next(calls) % 30 != 29])
 
-    patch.setattr(tallies, "add", careless)
+    patch.setattr("hardwon.store.sqlite.engine.add_tallies", careless)
 
 
 def bring_back_what_was_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -114,7 +113,8 @@ def tear_a_batch(patch: pytest.MonkeyPatch) -> None:
 
 
 def hand_errors_of_sqlite_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(storage_errors, "__exit__", lambda _self, *_error: None)
+    for module in ("session", "engine"):
+        patch.setattr(f"hardwon.store.sqlite.{module}.translated", lambda error, _path: error)
 
 
 def leave_the_log_as_it_is(patch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def leave_the_log_as_it_is(patch: pytest.MonkeyPatch) -> None:
 
 
 def believe_whatever_is_read(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("hardwon.store.rows.is_whole", lambda _body, _digest: True)
+    patch.setattr("hardwon.store.sqlite.file.is_whole", lambda _body, _digest: True)
     patch.setattr("hardwon.store.sqlite.file.check_whole_file", lambda _connection: [])
     patch.setattr("hardwon.store.sqlite.file.check_whole_file", lambda _connection: [])
     patch.setattr(SqliteStore, "rows", lambda _self, _project: iter(()))
@@ -131,7 +131,7 @@ def believe_whatever_is_read(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_half(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(tallies, "take_back", lambda _session, _taught: None)
+    patch.setattr("hardwon.store.base.take_back", lambda _session, _taught: None)
 
 
 @pytest.mark.parametrize(

@@ -561,7 +561,7 @@ def _made_in_passing(make: Any) -> Any:
         return make(Path(folder))
 
 
-_EVENTS: Final = ("hardwon.store.query", "hardwon.store.sqlite.engine", "hardwon.store.base", "hardwon.store.phrases")
+_EVENTS: Final = ("hardwon.store.query", "hardwon.store.sqlite.engine", "hardwon.store.base")
 
 MEMORY_TARGETS: Final = (
     Target(
@@ -579,7 +579,7 @@ MEMORY_TARGETS: Final = (
             "hardwon.text.sentences",
             "hardwon.text.shell",
             "hardwon.learn.fix_rows",
-            "hardwon.store.fix_tables",
+            "hardwon.fixes.tables",
         ),
         "json",
         records,
@@ -592,7 +592,7 @@ MEMORY_TARGETS: Final = (
         data_sets,
         _taken_in("in.txt", lambda file, memory: load_dataset(memory, file, dry_run=True)),
     ),
-    Target("tree", ("hardwon.tree.mirror", "hardwon.store.tree_index", "hardwon.tree.files"), "json", records, _tree),
+    Target("tree", ("hardwon.tree.mirror", "hardwon.tree.tables", "hardwon.tree.files"), "json", records, _tree),
     Target("question", ("hardwon.memory.context", "hardwon.memory.tokens", "hardwon.brief.compose"), "text", texts, _asked),
     Target(
         "filters",
@@ -630,7 +630,7 @@ MEMORY_TARGETS: Final = (
         _knowledge,
         _taken_in("knowledge_base.json", lambda file, memory: adopt_knowledge_base(file, memory)),
     ),
-    Target("memory file", ("hardwon.store.sqlite.file", "hardwon.store.rows"), "bytes", _databases, _memory_file),
+    Target("memory file", ("hardwon.store.sqlite.file", "hardwon.store.query"), "bytes", _databases, _memory_file),
     Target("backup", (), "bytes", _databases, _backup),
     Target("Claude Code hook", ("hardwon.capture.agents",), "json", hook_events, _hooked),
     Target(

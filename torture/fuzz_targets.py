@@ -43,7 +43,7 @@ from hardwon.outside.locations import without_password
 from hardwon.records.fields import parse_time
 from hardwon.records.kinds import Fact, parse_record
 from hardwon.store import places as place
-from hardwon.store import rows as packing
+from hardwon.store import query as packing
 from hardwon.surfaces import adopt as adoption
 from hardwon.surfaces.mcp import clients as mcp_clients
 from hardwon.surfaces.operations import OPERATIONS
@@ -575,7 +575,7 @@ TARGETS: Final = (
     Target("Claude Code event", (), "json", lambda: hook_events(), by(_hook_event)),
     Target(
         "packed body",
-        ("hardwon.store.rows",),
+        ("hardwon.store.query",),
         "text",
         lambda: [packing.pack(each.decode()) for each in records()[:8]],
         by(_unpacked),

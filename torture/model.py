@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from hardwon.records.kinds import INTERNAL_KINDS, LOCAL_ACTIONS, MODEL_OF_KIND, AnyRecord
-from hardwon.store.rows import plain_body, unpack
+from hardwon.store.query import plain_body, unpack
 
 OF_ONE_PLACE: Final = ("forgotten", "absent", "stale", "fresh")
 NEXT: Final[Mapping[str, tuple[str, ...]]] = {

@@ -14,12 +14,11 @@ from hardwon import errors, limits
 from hardwon.memory import Memory
 from hardwon.memory.ask import Asking
 from hardwon.memory.care import Keeping
-from hardwon.memory.core import Core
 from hardwon.memory.decide import Deciding
 from hardwon.memory.entries import Entries
-from hardwon.memory.intake import Envelope
 from hardwon.memory.learned import Learned
-from hardwon.memory.record import Recording
+from hardwon.memory.project import Core
+from hardwon.memory.record import Envelope, Recording
 from hardwon.search.terms import Filters
 from hardwon.surfaces.arguments import Filtered
 from hardwon.surfaces.operations import HERE_ALONE

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from hardwon import limits
 from hardwon.errors import BusyError
 from hardwon.learn.actions import error_in, same_action
-from hardwon.memory import intake
+from hardwon.memory.record import metadata_of
 from hardwon.outside.git import repository_root
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, SourceType, Step, Trajectory
@@ -222,7 +222,7 @@ def record(
 
 def check(task: str | None, author: str | None, tags: Sequence[str]) -> None:
     """InvalidInputError for what could not be recorded: better told before the command is run."""
-    intake.metadata(_envelope(RunSession(""), False, author, tags), datetime.now(UTC), None)
+    metadata_of(_envelope(RunSession(""), False, author, tags), datetime.now(UTC), None)
     Trajectory(task=task or "", steps=[], final_reward=0.0)
 
 

@@ -26,9 +26,8 @@ from typing import Final, NamedTuple
 
 from hardwon import limits
 from hardwon.learn.tallies import keys_of
-from hardwon.memory import intake
-from hardwon.memory.knowledge import readable
 from hardwon.memory.project import done_again, happen
+from hardwon.memory.record import metadata_of
 from hardwon.outside.git import Commit, Head
 from hardwon.records.fields import TIME_US_MAX, from_us, new_id, to_us
 from hardwon.records.kinds import (
@@ -45,7 +44,7 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.search.terms import Filters, searchable_text
-from hardwon.store.rows import record_of
+from hardwon.store.query import readable, record_of
 from hardwon.store.types import Store, Writer
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import not_undone
@@ -474,7 +473,7 @@ def _fact(
         "tags": [PYTEST, *([f"task:{run.task}"] if run.task else [])],
         "related_files": [file for file in dict.fromkeys(hashable) if file.isprintable()][: limits.TEST_FILES_MAX],
     } | ({"failure_hash": failure} if failure else {})
-    metadata = intake.metadata(envelope, at, desk.root, desk.memory_file)
+    metadata = metadata_of(envelope, at, desk.root, desk.memory_file)
     name = name_of_test(test.node_id)
     entities = Entities(files=[file.path for file in metadata.context.related_files], functions=[name])
     fact = Fact(id=new_id(at), metadata=metadata, content=content, fact_type=fact_type, confidence=1.0, entities=entities)

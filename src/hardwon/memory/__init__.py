@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Unpack
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.memory.ask import Asking
 from hardwon.memory.care import Keeping
-from hardwon.memory.core import BY_MEMORY as BY_MEMORY
-from hardwon.memory.core import Clock as Clock
 from hardwon.memory.decide import Deciding
 from hardwon.memory.entries import Entries
-from hardwon.memory.intake import Envelope
 from hardwon.memory.learned import Learned
-from hardwon.memory.record import Recording
+from hardwon.memory.project import BY_MEMORY as BY_MEMORY
+from hardwon.memory.project import Clock as Clock
+from hardwon.memory.record import Envelope, Recording
 
 if TYPE_CHECKING:
     from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder

@@ -5,20 +5,21 @@ What is known comes back: records, hits, contexts, advice, and what there is.
 
 from __future__ import annotations
 
+import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from hardwon import limits
 from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.learn.tallies import session_key
 from hardwon.memory import intake
-from hardwon.memory.core import Core
-from hardwon.memory.results import Links
+from hardwon.memory.project import Core
 from hardwon.records.fields import TIME_US_MAX, from_us, to_us
 from hardwon.records.kinds import (
     ROUTES,
@@ -28,13 +29,17 @@ from hardwon.records.kinds import (
     Decision,
     Event,
     Issue,
+    StaleFile,
     Status,
     Step,
     Validation,
 )
+from hardwon.search.rank import Candidate, Hit, Ranked, lowered, rank
 from hardwon.search.terms import Filters
-from hardwon.store.rows import original_of, record_of, restored
+from hardwon.store.query import original_of, readable, record_of, restored
 from hardwon.store.types import Cursor, Found, Store, Stored
+from hardwon.text.failures import failure_hash, shows_error
+from hardwon.text.terms import query_terms
 from hardwon.text.tokens import count_tokens
 from hardwon.trust.lifecycle import credits_of, effective_validation, not_undone
 
@@ -42,9 +47,8 @@ if TYPE_CHECKING:
     from hardwon.brief.advice import Advice
     from hardwon.learn.topology import Branch, FolderCount, Hotspot, Reflection
     from hardwon.memory.context import Context, Recaller
-    from hardwon.memory.results import Activity, Credited, Held, LifeEvent, Page
+    from hardwon.memory.results import Activity, Credited, Held, LifeEvent, Links, Page
     from hardwon.memory.stats import Stats
-    from hardwon.search.rank import Hit
 
 # ---- believing ------------------------------------------------------------
 
@@ -110,6 +114,8 @@ class Then:
 
 def links_of(store: Store, project: str, record_id: str) -> Links:
     """What replaced a record, what it replaced, and what contradicts it."""
+    from hardwon.memory.results import Links
+
     superseded = [event for event in not_undone(store.events_of(project, record_id)) if event.kind == "superseded"]
     contradictions = store.decisions(project, ["contradiction"], None, limits.DECISIONS_MAX)
     others = [
@@ -127,6 +133,112 @@ def links_of(store: Store, project: str, record_id: str) -> Links:
 
 
 # ---- asking ------------------------------------------------------------
+
+CANDIDATES: Final = 40
+"""Records that are looked at for one answer, the best by their text. Twice as many change nothing, half as many lose some."""
+
+RANKED_MIN: Final = 20
+"""Records that are ranked even if fewer are asked for, so that what else is known of them can change their order."""
+
+_HASH: Final = re.compile(r"[0-9a-f]{16}")  # as `generate_issue_signature` and `failure_hash` make them
+
+NEIGHBOURED: Final = 3
+NEIGHBOURS: Final = 10
+"""Of the sessions of so many of the best hits, so many records each."""
+
+
+Embed = Callable[[str], Sequence[float]]
+ChangesOf = Callable[[AnyRecord], tuple[StaleFile, ...]]
+"""Tells what became of the files that a record is about, where there is a checkout to look at."""
+
+
+class Finder:
+    """Finds the records of one project that answer a question."""
+
+    def __init__(
+        self, store: Store, project: str, today: int, embed: Embed | None = None, changes_of: ChangesOf | None = None
+    ) -> None:
+        self._store, self._project, self._today = store, project, today
+        self._embed, self._changes_of = embed, changes_of
+
+    def find(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[tuple[Ranked, Found]]:
+        """The best `k` by what the store knows of the records; none of them is read. `then`: as it would have been answered at
+        that time."""
+        about_error = shows_error(query)
+        asked = filters
+        if then:
+            filters = filters.altered(status=None, any_standing=True)
+        searched = self._store.search(self._project, query_terms(query), filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES)))
+        found = {each.stored.id: each for each, _ in searched}
+        texts = {each.stored.id: text for each, text in searched}
+        exact, beside, cosines = set[str](), dict[str, float](), dict[str, float]()
+        if self._embed and query.strip():
+            for each, cosine in self._store.nearest(self._project, self._embed(query), filters, CANDIDATES):
+                found[each.id] = each
+                cosines[each.id] = cosine
+        if about_error or _HASH.fullmatch(query.strip()):
+            for each in self._store.by_key(self._project, _keys_in(query, about_error), filters, CANDIDATES):
+                found[each.id] = each
+                exact.add(each.id)
+        if any(each.session for each, _ in searched[:NEIGHBOURED]):
+            for each, text in self._neighbours(searched[:NEIGHBOURED], filters):
+                found[each.id] = each
+                beside[each.id] = text
+        if then:
+            seen = (then.seen(each, asked.status, asked.author) for each in found.values())
+            found = {each.id: each for each in seen if each}
+        candidates = [
+            Candidate(
+                id=record_id,
+                at_us=each.stored.at_us,
+                author=each.author,
+                status=each.status,
+                good=each.good,
+                said=each.terms,
+                text=texts.get(record_id, 0.0),
+                exact=record_id in exact,
+                neighbour=beside.get(record_id, 0.0),
+                vector=cosines.get(record_id, 0.0),
+                helped=each.helped,
+                hindered=each.hindered,
+            )
+            for record_id, each in found.items()
+        ]
+        ranked = rank(candidates, k, self._today, about_error=about_error)
+        return [(each, found[each.candidate.id]) for each in ranked]
+
+    def _neighbours(self, searched: Sequence[tuple[Found, float]], filters: Filters) -> Iterator[tuple[Found, float]]:
+        """What the best hits' sessions hold beside them."""
+        sessions: dict[str, tuple[str, float]] = {}
+        for found, text in searched:
+            if found.session:
+                sessions.setdefault(found.session, (found.id, text))
+        for session, (hit, text) in reversed(sessions.items()):
+            for each in self._store.by_key(self._project, [session_key(session)], filters, NEIGHBOURS):
+                if each.id != hit:
+                    yield each, text
+
+    def read_hits(self, ranked: Sequence[tuple[Ranked, Found]], *, marked: bool = True) -> list[Hit]:
+        """The records that were found. Those whose files changed are `marked`, and a little lower: only what is handed out is
+        looked at."""
+        records = {record.id: record for record in readable([found.stored for _, found in ranked])}
+        changes_of = self._changes_of if marked else None
+        changed = {each: changes for each in records if (changes := changes_of(records[each]))} if changes_of else {}
+        stale = {each for each, changes in changed.items() if any(change.stale for change in changes)}
+        best = [each for each, _ in ranked]
+        return [
+            Hit(records[found], each.score, each.why, found in stale, changed.get(found, ()))
+            for each in (lowered(best, stale) if changed else best)
+            if (found := each.candidate.id) in records
+        ]
+
+
+def _keys_in(query: str, about_error: bool) -> list[str]:
+    """Of the very failure that the query reports, or of the signature or failure hash that it is."""
+    keys = [f"failure:{failure_hash(query)}"] if about_error else []
+    if _HASH.fullmatch(query.strip()):
+        keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
+    return keys
 
 
 class Asking(Core):
@@ -192,25 +304,23 @@ class Asking(Core):
         k = intake.whole_number("k", k, 1, limits.RECALL_K_MAX)
         intake.text("query", query)
         asked = Filters.of(self.project, filters)
-        self._catch_up()
+        if self._mirror:
+            self._mirror.catch_up()
         if as_of is not None:
             return self._recall_then(query, k, asked, intake.moment("as_of", as_of))
-        hits = self._recaller.recall(query, k, asked)
+        today = to_us(self.now()) // limits.DAY_US
+        finder = Finder(self._store, self.project, today, self._embed_query if self._embedder else None, self._watch)
+        hits = finder.read_hits(finder.find(query, k, asked))
         if self._mirror and self._mirror.refresh([hit.record.id for hit in hits]):
-            return self._recaller.recall(query, k, asked)
+            return finder.read_hits(finder.find(query, k, asked))
         return hits
 
     def _recall_then(self, query: str, k: int, asked: Filters, at: datetime) -> list[Hit]:
-        from hardwon.memory.context import Recaller
-        from hardwon.memory.knowledge import Knowledge
-
-        known = Knowledge(self._store, self.project, to_us(at) // limits.DAY_US)
-        embed = self._embed_query if self._embedder else None
         last = from_us(min(to_us(at) + 1, TIME_US_MAX))
         asked = asked.altered(until=last if asked.until is None else min(asked.until, last))
-
-        recaller = Recaller(self._store, self.project, known, embed)
-        return recaller.recall(query, k, asked, Then(self._store, self.project, at))
+        today = to_us(at) // limits.DAY_US
+        finder = Finder(self._store, self.project, today, self._embed_query if self._embedder else None)
+        return finder.read_hits(finder.find(query, k, asked, Then(self._store, self.project, at)))
 
     def context(
         self,
@@ -258,7 +368,7 @@ class Asking(Core):
     def _recaller(self) -> Recaller:
         from hardwon.memory.context import Recaller
 
-        return Recaller(self._store, self.project, self._known, self._embed_query if self._embedder else None, self._watch)
+        return Recaller(self._store, self._known, self._embed_query if self._embedder else None, self._watch)
 
     def projects(self) -> list[str]:
         """The projects that have records in this memory."""
@@ -287,7 +397,6 @@ class Asking(Core):
         """The records of a status that helped most often when they were recalled, of those that ever did."""
         if status not in STATUSES:
             raise InvalidInputError.one("status", status, f"one of {', '.join(STATUSES)}")
-        from hardwon.memory.knowledge import readable
         from hardwon.memory.results import Credited
 
         found = self._store.most_helpful(self.project, status, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX))
@@ -296,7 +405,6 @@ class Asking(Core):
     def stale_records(self, limit: int = 20) -> list[Held]:
         """The records that `check_stale` archived because their files changed, and about which nobody decided since; the last
         one first."""
-        from hardwon.memory.knowledge import readable
         from hardwon.memory.results import Held
 
         found = self._store.held_as_stale(self.project, intake.whole_number("limit", limit, 1, limits.SHOWN_MAX))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -12,20 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from hardwon import limits
 from hardwon.errors import DamagedError, FileOnlyError, InvalidInputError
-from hardwon.memory import intake, jsonl
-from hardwon.memory.core import Core, current_folder, embedded
-from hardwon.memory.project import batches, derive_again
-from hardwon.outside import files, own_files
+from hardwon.memory import designs, intake, jsonl
+from hardwon.memory.project import Core, batches, current_folder, derive_again, embedded
+from hardwon.outside import own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import now, to_us
 from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Decision
 from hardwon.store import places as place
 from hardwon.store.places import COPIES
-from hardwon.store.rows import original_of, restored
-from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
+from hardwon.store.query import original_of, restored
 from hardwon.store.sqlite.file import restore as restore_file
 from hardwon.store.sqlite.log import refuse_foreign_log
-from hardwon.store.tree_index import Tree, TreeIndex
 from hardwon.store.types import Finding, Progress, Row, Stored, Writer
 
 if TYPE_CHECKING:
@@ -43,17 +38,13 @@ class Keeping(Core):
     def make_tree(self, schema: Mapping[str, Any] | None = None) -> Mirror:
         """Gives the memory a tree of files in its own folder, routed by the standard schema or by one of your own. Where it has
         one already, that stays, and `schema` must be its own or nothing."""
-        from hardwon.tree.routing import Coherence
-
-        Coherence(schema)  # what is wrong with a schema is told before anything changes
-        routes = "" if schema is None else json.dumps(schema)
+        if self._place.path is None:
+            raise FileOnlyError(
+                "only a memory in a local file can have a tree of files beside it: of a database, hardwon --memory copy.db "
+                "merge URL makes one"
+            )
         with self._store.write(self.project) as writer:
-            index = _tree_of(writer, self.project)
-            other = index.other_project()
-            if other is not None:
-                allowed = f"project {other!r}: its tree is in this folder, and two cannot share one"
-                raise InvalidInputError.one("project", self.project, allowed)
-            index.plant_tree(Tree(secrets.token_hex(limits.MARK_BYTES), routes, files.boot_id()))
+            routes = designs.load(designs.MAKE_TREE)(writer.session, self.project, schema)
         if self._mirror is None:
             self._open_tree()
         assert self._mirror is not None  # noqa: S101  # for type checkers: it was just made
@@ -143,14 +134,13 @@ class Keeping(Core):
     @property
     def fix_history(self) -> FixHistory:
         """The tables of fix history in this memory's file, to read."""
-        from hardwon.fixes.history import FixHistory
-
-        if not isinstance(self._store, SqliteStore) or self.project != DEFAULT_PROJECT:
+        if self._place.path is None or self.project != DEFAULT_PROJECT:
             raise FileOnlyError(
                 f"the tables of fix history are of the project {DEFAULT_PROJECT!r} of a memory in a local file: of a "
                 "database, hardwon --memory copy.db merge URL makes one; fix_totals, patterns and strategies need no tables"
             )
-        return FixHistory(self._store)
+        history: FixHistory = designs.load(designs.FIX_HISTORY)(self._store)
+        return history
 
     @property
     def tokens(self) -> Tokens:
@@ -287,15 +277,6 @@ def _exported(stored: Stored) -> Stored | None:
         decision = original_of(stored)
         return None if isinstance(decision, Decision) and decision.action in LOCAL_ACTIONS else stored
     return restored(stored)
-
-
-def _tree_of(writer: Writer, project: str) -> TreeIndex:
-    if not isinstance(writer, SqliteWriter):
-        raise FileOnlyError(
-            "only a memory in a local file can have a tree of files beside it: of a database, hardwon --memory copy.db merge "
-            "URL makes one"
-        )
-    return writer.tree(project)
 
 
 def _derive_again_and_keep(writer: Writer, project: str, row: Row) -> bool:

@@ -19,7 +19,8 @@ from hardwon.learn.tallies import SUCCEEDED, generate_issue_signature, level_of_
 from hardwon.memory.project import done_again, standing_of
 from hardwon.memory.results import CleanedUp, Compacted, Compressed
 from hardwon.records.kinds import VOUCHED_STATUSES, Cleaned, Decision, Fix, Metadata, Moment, Source
-from hardwon.store.rows import is_packed, kept_row, original_of, pack, packed_row, record_of, row_of, sound_body
+from hardwon.store.base import kept_row, packed_row, row_of
+from hardwon.store.query import is_packed, original_of, pack, record_of, sound_body
 from hardwon.store.types import Cursor, Progress, Row, Store, Stored, Writer
 
 # ---- retention ------------------------------------------------------------

@@ -22,13 +22,14 @@ from hardwon.learn.rules import (
     situation_of,
 )
 from hardwon.learn.tallies import decision_key
-from hardwon.memory.knowledge import RULE_ACTIONS, Knowledge, readable
+from hardwon.memory.knowledge import RULE_ACTIONS, Knowledge
 from hardwon.memory.project import done_again, refresh_status
 from hardwon.memory.results import Consolidation
 from hardwon.outside.llm import Llm
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import VOUCHED_STATUSES, Action, AnyRecord, Decision, Episode, Event, Metadata, Moment, Source
-from hardwon.store.rows import row_of
+from hardwon.store.base import row_of
+from hardwon.store.query import readable
 from hardwon.store.types import Store, Writer
 
 Prepare = Callable[[Decision], Decision]

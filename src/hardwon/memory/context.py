@@ -6,11 +6,10 @@ Before the next attempt: what is found, what fits into a prompt, and what to say
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hardwon import limits
 from hardwon.brief.advice import Advice, PastAttempt, advice_on
@@ -36,10 +35,10 @@ from hardwon.learn.tallies import (
     OUR_FENCE,
     attempt_key,
     generate_issue_signature,
-    session_key,
     strategy_key,
 )
-from hardwon.memory.knowledge import Knowledge, few_of_each, readable
+from hardwon.memory.ask import CANDIDATES, ChangesOf, Embed, Finder
+from hardwon.memory.knowledge import Knowledge, few_of_each
 from hardwon.records.kinds import (
     VOUCHED_STATUSES,
     AnyRecord,
@@ -48,21 +47,18 @@ from hardwon.records.kinds import (
     Fact,
     Fix,
     Issue,
-    StaleFile,
     Step,
     Trajectory,
 )
-from hardwon.search.rank import RELEVANT_FROM, Candidate, Hit, Ranked, lowered, rank
+from hardwon.search.rank import RELEVANT_FROM, Hit
 from hardwon.search.terms import Filters
-from hardwon.store.types import Found, Store
+from hardwon.store.query import readable
+from hardwon.store.types import Store
 from hardwon.text.clean import CUT, clean_line
-from hardwon.text.failures import error_core, failure_hash, shows_error
+from hardwon.text.failures import error_core, failure_hash
 from hardwon.text.shell import reported_failure
 from hardwon.text.terms import query_terms
 from hardwon.text.tokens import cut_to_tokens
-
-if TYPE_CHECKING:
-    from hardwon.memory.ask import Then
 
 # ---- fixing ------------------------------------------------------------
 
@@ -141,18 +137,6 @@ def _times(count: int, what: str) -> str:
 
 # ---- recalling ------------------------------------------------------------
 
-CANDIDATES: Final = 40
-"""Records that are looked at for one answer, the best by their text. Twice as many change nothing, half as many lose some."""
-
-RANKED_MIN: Final = 20
-"""Records that are ranked even if fewer are asked for, so that what else is known of them can change their order."""
-
-_HASH: Final = re.compile(r"[0-9a-f]{16}")  # as `generate_issue_signature` and `failure_hash` make them
-
-NEIGHBOURED: Final = 3
-NEIGHBOURS: Final = 10
-"""Of the sessions of so many of the best hits, so many records each."""
-
 
 @dataclass(frozen=True)
 class Context:
@@ -174,111 +158,12 @@ class Context:
         return [hit.record.id for hit in self.hits]
 
 
-class Recaller:
+class Recaller(Finder):
     """Everything that is asked before an attempt, of one project."""
 
-    def __init__(
-        self,
-        store: Store,
-        project: str,
-        known: Knowledge,
-        embed: Callable[[str], Sequence[float]] | None,
-        changes_of: Callable[[AnyRecord], tuple[StaleFile, ...]] | None = None,
-    ) -> None:
-        """`changes_of` tells what became of the files that a record is about, where there is a checkout to look at."""
-        self._store = store
-        self._project = project
+    def __init__(self, store: Store, known: Knowledge, embed: Embed | None = None, changes_of: ChangesOf | None = None) -> None:
+        super().__init__(store, known.project, known.today, embed, changes_of)
         self._known = known
-        self._embed = embed
-        self._changes_of = changes_of
-
-    # --- recall -------------------------------------------------------------------------------------------------
-
-    def recall(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[Hit]:
-        """`then`: as it would have been answered at that time, when the files were whatever they were."""
-        ranked = self._ranked(query, k, filters, then)
-        return self._read(ranked) if then else self._marked(ranked)
-
-    def _read(self, ranked: Iterable[tuple[Ranked, Found]]) -> list[Hit]:
-        return [Hit(record, each.score, each.why) for each, found in ranked for record in readable([found.stored])]
-
-    def _marked(self, ranked: Sequence[tuple[Ranked, Found]]) -> list[Hit]:
-        """The hits, those whose files changed marked and a little lower. Only what is handed out is looked at."""
-        hits = self._read(ranked)
-        changes_of = self._changes_of
-        if changes_of is None:
-            return hits
-        changed = {hit.record.id: changes for hit in hits if (changes := changes_of(hit.record))}
-        if not changed:
-            return hits
-        stale = {each for each, changes in changed.items() if any(change.stale for change in changes)}
-        records = {hit.record.id: hit.record for hit in hits}
-        return [
-            Hit(records[found], each.score, each.why, found in stale, changed.get(found, ()))
-            for each in lowered([each for each, _ in ranked], stale)
-            if (found := each.candidate.id) in records
-        ]
-
-    def _ranked(self, query: str, k: int, filters: Filters, then: Then | None = None) -> list[tuple[Ranked, Found]]:
-        """By what the store knows of the records; none of them is read."""
-        about_error = shows_error(query)
-        asked = filters
-        if then:
-            filters = filters.altered(status=None, any_standing=True)
-        searched = self._store.search(self._project, query_terms(query), filters, max(RANKED_MIN, min(4 * k, k + CANDIDATES)))
-        found = {each.id: each for each, _ in searched}
-        texts = {each.id: text for each, text in searched}
-        exact, beside, cosines = set[str](), dict[str, float](), dict[str, float]()
-        if self._embed and query.strip():
-            for each, cosine in self._store.nearest(self._project, self._embed(query), filters, CANDIDATES):
-                found[each.id] = each
-                cosines[each.id] = cosine
-        for each in self._exact(query, about_error, filters):
-            found[each.id] = each
-            exact.add(each.id)
-        for each, text in self._neighbours(searched, filters):
-            found[each.id] = each
-            beside[each.id] = text
-        if then:
-            seen = (then.seen(each, asked.status, asked.author) for each in found.values())
-            found = {each.id: each for each in seen if each}
-        candidates = [
-            Candidate(
-                id=each.id,
-                at_us=each.stored.at_us,
-                author=each.author,
-                status=each.status,
-                good=each.good,
-                said=each.terms,
-                text=texts.get(each.id, 0.0),
-                exact=each.id in exact,
-                neighbour=beside.get(each.id, 0.0),
-                vector=cosines.get(each.id, 0.0),
-                helped=each.helped,
-                hindered=each.hindered,
-            )
-            for each in found.values()
-        ]
-        ranked = rank(candidates, k, self._known.today, about_error=about_error)
-        return [(each, found[each.candidate.id]) for each in ranked]
-
-    def _exact(self, query: str, about_error: bool, filters: Filters) -> list[Found]:
-        """Records of the very failure that the query reports, or whose signature or failure hash it is."""
-        keys = [f"failure:{failure_hash(query)}"] if about_error else []
-        if _HASH.fullmatch(query.strip()):
-            keys += [f"{name}:{query.strip()}" for name in ("signature", "failure")]
-        return self._store.by_key(self._project, keys, filters, CANDIDATES) if keys else []
-
-    def _neighbours(self, searched: Sequence[tuple[Found, float]], filters: Filters) -> Iterator[tuple[Found, float]]:
-        """What the best hits' sessions hold beside them."""
-        sessions: dict[str, tuple[str, float]] = {}
-        for found, text in searched[:NEIGHBOURED]:
-            if found.session:
-                sessions.setdefault(found.session, (found.id, text))
-        for session, (hit, text) in reversed(sessions.items()):
-            for each in self._store.by_key(self._project, [session_key(session)], filters, NEIGHBOURS):
-                if each.id != hit:
-                    yield each, text
 
     # --- context ------------------------------------------------------------------------------------------------
 
@@ -317,9 +202,9 @@ class Recaller:
 
     def _hits_to_say(self, asked: str) -> list[Hit]:
         """The best few of any kind, and of the others those that say what was done: only these are read."""
-        ranked = self._ranked(asked, CANDIDATES, Filters())
+        ranked = self.find(asked, CANDIDATES, Filters())
         first = limits.RULES_IN_CONTEXT_MAX
-        return self._marked(
+        return self.read_hits(
             [pair for place, pair in enumerate(ranked) if place < first or pair[1].stored.kind in ("trajectory", "fix")]
         )
 
@@ -398,7 +283,7 @@ class Recaller:
             best = self._known.strategies("type", issue.issue_type, odds.p_success, CANDIDATES, successful=True)
             found += [" && ".join(each.fix_commands) or each.analysis for each in best]
         asked = " ".join(filter(None, (task, error)))
-        for hit in self._read(self._ranked(asked, CANDIDATES, Filters())) if asked else []:
+        for hit in self.read_hits(self.find(asked, CANDIDATES, Filters()), marked=False) if asked else []:
             if hit.record.turned_out_well:
                 found += [act.action for act in _acts(hit.record) if act.earned > 0][-1:]
         lines = dict.fromkeys(clean_line(each, limits.LESSON_CHARS_MAX) for each in found if not _same(each, action))

@@ -12,7 +12,7 @@ from typing import Final
 from hardwon import limits
 from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.memory import intake
-from hardwon.memory.core import current_folder, project_name
+from hardwon.memory.project import current_folder, project_name
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.store import places as place
 from hardwon.store.postgres import projects as setup

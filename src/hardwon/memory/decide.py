@@ -12,13 +12,12 @@ from uuid import UUID
 from hardwon import limits
 from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.memory import intake
-from hardwon.memory.core import Core, checkout_of
-from hardwon.memory.project import batches, bring_back, done_again, refresh_status
+from hardwon.memory.project import Core, batches, bring_back, checkout_of, done_again, refresh_status
 from hardwon.outside.git import Repository, repository_root
 from hardwon.records.fields import ABSENT, new_id
 from hardwon.records.kinds import INTERNAL_KINDS, AnyRecord, Decision, Event, Status, Verifier
 from hardwon.search.terms import Filters
-from hardwon.store.rows import original_of, record_of
+from hardwon.store.query import original_of, record_of
 from hardwon.store.types import Progress, Writer
 from hardwon.trust.lifecycle import check_transition, standing_beneath
 from hardwon.trust.redact import clean_event
@@ -54,7 +53,7 @@ class Deciding(Core):
                 event = Event(id=new_id(at), record_id=found, kind="credited", at=at, by=by, helped=outcome)
                 writer.add_events(self.project, [clean_event(event)])
                 refresh_status(writer, self.project, found)
-                self._requests.concerned(found)
+                self._concerns([found])
             self._publish_proven(writer, known)
         return known
 

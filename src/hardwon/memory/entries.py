@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Final
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.memory import intake
-from hardwon.memory.core import R
 from hardwon.memory.decide import Deciding
-from hardwon.memory.project import done_again, happen
+from hardwon.memory.project import R, done_again, happen
 from hardwon.memory.record import Recording, recordable
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Event, Record
 from hardwon.search.terms import Filters
-from hardwon.store.rows import original_of, record_of
+from hardwon.store.query import original_of, record_of
 from hardwon.store.types import Stored, Writer
 
 if TYPE_CHECKING:

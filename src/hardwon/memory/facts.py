@@ -10,11 +10,11 @@ from hardwon import limits
 from hardwon.errors import InvalidInputError, LlmError
 from hardwon.learn import prompts as restating
 from hardwon.memory.consolidate import answer_of
-from hardwon.memory.knowledge import readable
 from hardwon.memory.project import refresh_status
 from hardwon.outside.llm import Llm
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import Event, Fact
+from hardwon.store.query import readable
 from hardwon.store.types import Writer
 from hardwon.text import entities
 from hardwon.text.sentences import fact_key, lint, repeats, same_words

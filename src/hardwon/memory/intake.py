@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import base64
-import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from hardwon.errors import InvalidInputError, PlaceError
-from hardwon.outside import files
 from hardwon.outside.locations import is_url, without_password
 from hardwon.records.fields import TIME_US_MAX, parse_time
-from hardwon.records.kinds import Issue, Metadata, Moment, RelatedFile, Source, Validation
+from hardwon.records.kinds import Issue
 from hardwon.store.types import Cursor
-
-
-class Envelope(TypedDict, total=False):
-    """The keywords that `remember` and every `record_…` takes for the envelope, as `**envelope`; each has a default.
-
-    author         who says so; the source that support and rollback are counted by
-    source         `{"type": …, "id": …}`: what sort of source, and the session or run
-    timestamp      when it happened, with a zone; now where nobody says
-    tags           words to filter by
-    related_files  paths of files that it is about; they are hashed now
-    git_commit     the commit it happened at; the checkout's own where nobody says
-    git_branch     the branch, likewise
-    failure_hash   the hash of how something failed (`failure_hash(text)`)
-    recalled       the context, or the ids, that were shown before the attempt: its outcome credits them
-    """
-
-    author: str
-    source: Source | Mapping[str, Any]
-    timestamp: datetime | str | int
-    tags: Sequence[str]
-    related_files: Sequence[str | Path | RelatedFile | Mapping[str, Any]]
-    git_commit: str
-    git_branch: str
-    failure_hash: str
-    recalled: Any
-
-
-ENVELOPE_KEYWORDS = tuple(Envelope.__annotations__)
 
 
 def items(field: str, value: Any) -> list[Any]:
@@ -139,60 +109,3 @@ def cursor(value: Any) -> Cursor:
 
 def written_cursor(place: Cursor) -> str:
     return base64.urlsafe_b64encode(f"{place.at_us}|{place.id}".encode()).decode()
-
-
-def metadata(given: Mapping[str, Any], at: datetime, root: Path | None, memory_file: Path | None = None) -> Metadata:
-    """The envelope from a caller's keywords; `root` is the checkout that related files are named from, `memory_file` the one
-    file that none of them may be, where the memory has one."""
-    for name, value in given.items():
-        if name not in ENVELOPE_KEYWORDS:
-            raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
-    source = given.get("source", {})
-    source = source.model_dump() if isinstance(source, Source) else mapping("source", source)
-    if "author" in given:
-        source["author"] = given["author"]
-    moment: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
-    moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
-    related = related_files(given.get("related_files", ()), root, memory_file)
-    return Metadata(
-        source=Source.model_validate(source),
-        context=Moment.model_validate({**moment, "related_files": related}),
-        validation=Validation.model_validate({"failure_hash": given.get("failure_hash")}),
-        tags=items("tags", given.get("tags", ())),
-    )
-
-
-def related_files(given: Any, root: Path | None, memory_file: Path | None = None) -> list[RelatedFile]:
-    """The files that a caller names, each with its hash."""
-    return [_related(found, root, memory_file) for found in items("related_files", given)]
-
-
-def _related(given: Any, root: Path | None, memory_file: Path | None) -> RelatedFile:
-    """Hashed now, unless the hash is given; named from the checkout's root where it is inside, so that another checkout knows
-    it too."""
-    if isinstance(given, RelatedFile | Mapping):
-        return given if isinstance(given, RelatedFile) else RelatedFile.model_validate(dict(given))
-    absolute = path("related_files", given)
-    inside = root is not None and absolute.is_relative_to(root)
-    name = absolute.relative_to(root) if root and inside else Path(given)
-    return RelatedFile(path=name.as_posix(), hash=_sha1_of(absolute, memory_file))
-
-
-def _sha1_of(path: Path, memory_file: Path | None) -> str:
-    """As remembered, where the file is as it was when it was last read."""
-    try:
-        status = path.stat()
-    except OSError:
-        return files.sha1_of(path)
-    from hardwon.outside import git as checkout
-
-    if (status.st_dev, status.st_ino) in checkout.identities_of(memory_file):
-        # To close it would drop the locks that SQLite holds on it for this process.
-        raise InvalidInputError.one("related_files", str(path), "files other than the memory itself")
-    signature = checkout.signature_of(status)
-    known = checkout.HASHES.known(str(path), signature)
-    if known is None:
-        begun_ns = time.time_ns()
-        known = files.sha1_of(path)
-        checkout.HASHES.keep(str(path), signature, known, begun_ns)
-    return known

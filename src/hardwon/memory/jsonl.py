@@ -11,7 +11,7 @@ from hardwon.errors import InvalidInputError, PlaceError
 from hardwon.outside import files
 from hardwon.records.fields import ABSENT
 from hardwon.records.kinds import AnyRecord, parse_record
-from hardwon.store.rows import record_of, sound_body
+from hardwon.store.query import record_of, sound_body
 from hardwon.store.types import Progress, Stored
 
 _ID_ALLOWED: Final = "a UUID, so that loading the file again adds nothing; Memory.add_many takes records without one"

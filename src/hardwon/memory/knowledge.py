@@ -99,7 +99,7 @@ from hardwon.records.kinds import (
     Trajectory,
 )
 from hardwon.search.terms import Filters
-from hardwon.store.rows import record_of, written_in
+from hardwon.store.query import readable, written_in
 from hardwon.store.types import Cursor, Daily, Found, Store, Stored
 from hardwon.text.failures import error_core, failure_hash
 from hardwon.trust.lifecycle import least
@@ -129,7 +129,7 @@ class Knowledge:
 
     def __init__(self, store: Store, project: str, today: int) -> None:
         self._store = store
-        self._project = project
+        self.project = project
         self.today = today
         self._records: dict[str, AnyRecord | None] = {}
         self._counts: dict[tuple[str, str], list[Daily]] = {}
@@ -143,17 +143,17 @@ class Knowledge:
     def daily(self, scope: str, key: str) -> list[Daily]:
         """Counts by item and day, read once."""
         if (scope, key) not in self._counts:
-            self._counts[scope, key] = self._store.daily(self._project, scope, key)
+            self._counts[scope, key] = self._store.daily(self.project, scope, key)
         return self._counts[scope, key]
 
     def _shares(self, scope: str, key: str) -> Shares:
         """The same, added up once."""
         if (scope, key) not in self._shared:
-            self._shared[scope, key] = Shares.added_up(self._store.shares(self._project, scope, key, self.today))
+            self._shared[scope, key] = Shares.added_up(self._store.shares(self.project, scope, key, self.today))
         return self._shared[scope, key]
 
     def _all(self, scope: str, key: str) -> list[Tally]:
-        return self._store.tallies(self._project, scope, key, limits.ITEMS_CONSIDERED_MAX)
+        return self._store.tallies(self.project, scope, key, limits.ITEMS_CONSIDERED_MAX)
 
     def _supports(self, scope: str, key: str, same: Mapping[str, str] | None = None) -> dict[str, Evidence]:
         return gather(self._all(scope, key), same)
@@ -170,7 +170,7 @@ class Knowledge:
     def _record(self, record_id: str) -> AnyRecord | None:
         """None also where it cannot be read: one damaged record must not hide what the others say."""
         if record_id not in self._records:
-            stored = self._store.get(self._project, record_id)
+            stored = self._store.get(self.project, record_id)
             self._records[record_id] = next(readable([stored]), None) if stored else None
         return self._records[record_id]
 
@@ -231,7 +231,7 @@ class Knowledge:
         """As `rank_strategies` has them. Who used a strategy, and when, is only looked up for those that somebody wants."""
         shares: dict[str, Share] = {}
         items: dict[str, list[str]] = {}
-        sums = self._store.shares(self._project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX)
+        sums = self._store.shares(self.project, f"strategy.{scope}", key, self.today, limits.ITEMS_CONSIDERED_MAX)
         for item, share in sums:
             about, between, strategy = item.rpartition(BETWEEN_NAMES)
             if not between or issue_type in (None, about):
@@ -248,7 +248,7 @@ class Knowledge:
     def failed_strategies(self, issue_type: str, usual_p: float, limit: int) -> list[Strategy]:
         """Which failed more often than they succeeded is known from their counts; only those that are told are looked up."""
         scope = "strategy.type"
-        sums = self._store.shares(self._project, scope, issue_type, self.today, limits.ITEMS_CONSIDERED_MAX)
+        sums = self._store.shares(self.project, scope, issue_type, self.today, limits.ITEMS_CONSIDERED_MAX)
         failed = [(strategy, share) for strategy, share in sums if share.attempts > 2 * share.verified]
         failed.sort(key=lambda each: (2 * each[1].verified - each[1].attempts, each[1].verified, each[0]))
         supports = (self._support_of(scope, issue_type, strategy, [strategy]) for strategy, _ in failed)
@@ -258,7 +258,7 @@ class Knowledge:
     def _support_of(self, scope: str, key: str, strategy: str, items: Iterable[str]) -> Evidence:
         support = Evidence(strategy)
         for item in items:
-            for tally in self._store.tallies_of_item(self._project, scope, key, item):
+            for tally in self._store.tallies_of_item(self.project, scope, key, item):
                 support.add(tally)
         return support
 
@@ -311,9 +311,9 @@ class Knowledge:
         found: list[tuple[PatternKind, str, str, Share]] = [
             (kind, key, "", self._shares(f"fix.{scope}", key).whole)
             for kind, scope in _PATTERN_SCOPES
-            for key in self._store.most_counted(self._project, f"fix.{scope}", limit)
+            for key in self._store.most_counted(self.project, f"fix.{scope}", limit)
         ]
-        for model in self._store.most_counted(self._project, "fix.model", limit):
+        for model in self._store.most_counted(self.project, "fix.model", limit):
             shares = self._shares("fix.model", model)
             starts = sorted({item.partition(BETWEEN_NAMES)[0] + BETWEEN_NAMES for item in shares.items})
             found += [("model", model, start, shares.beginning(start)) for start in starts]
@@ -322,7 +322,7 @@ class Knowledge:
 
     def _pattern(self, kind: PatternKind, key: str, item_start: str, counted: Share) -> Pattern | None:
         scope = {"exact": "signature", "model": "model", "type": "type"}[kind]
-        newest = self._store.newest_taught(self._project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX)
+        newest = self._store.newest_taught(self.project, f"fix.{scope}", key, item_start, limits.EVIDENCE_SHOWN_MAX)
         fix = self._first((record_id for _, record_id in newest), _fix_of)
         if fix is None:
             return None
@@ -349,14 +349,14 @@ class Knowledge:
     def best_strategies(self, limit: int) -> dict[str, list[Strategy]]:
         """Of every issue type that something succeeded at; of very many types, of the most frequent."""
         found = {}
-        for issue_type in self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX):
+        for issue_type in self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX):
             usual = self.fix_odds(None, None, issue_type, None).p_success
             if best := self.strategies("type", issue_type, usual, limit, successful=True):
                 found[issue_type] = best
         return found
 
     def temporal_patterns(self) -> list[TemporalPattern]:
-        types = self._store.most_counted(self._project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
+        types = self._store.most_counted(self.project, "fix.type", limits.ISSUE_TYPES_TESTED_MAX)
         return temporal_patterns({name: self.daily("fix.hour", name) for name in types})
 
     def model_insights(self, name: str) -> ModelInsights:
@@ -380,20 +380,20 @@ class Knowledge:
         )
 
     def similar_issues(self, issue: Issue, limit: int) -> SimilarIssues:
-        found = self._store.by_key(self._project, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX)
+        found = self._store.by_key(self.project, signature_keys(issue), Filters(), limits.SIMILAR_CONSIDERED_MAX)
         exact = [each.stored for each in found]
         model = self._newest(Filters(kind="fix", model=issue.model, issue_type=issue.issue_type))
         of_type = self._newest(Filters(kind="fix", issue_type=issue.issue_type))
         return SimilarIssues(*(_successes_first(readable(found))[:limit] for found in (exact, model, of_type)))
 
     def _newest(self, filters: Filters, limit: int = limits.SIMILAR_CONSIDERED_MAX) -> list[Stored]:
-        return self._store.page(self._project, filters, None, limit, trusted=True)
+        return self._store.page(self.project, filters, None, limit, trusted=True)
 
     # --- figures about fixes --------------------------------------------------------------------------------------
 
     def fix_totals(self) -> FixTotals:
         whole = self._shares("fix", "").whole
-        models, types = (self._store.distinct_keys(self._project, scope) for scope in ("fix.model", "fix.type"))
+        models, types = (self._store.distinct_keys(self.project, scope) for scope in ("fix.model", "fix.type"))
         from hardwon.fixes.reports import FixTotals
 
         return FixTotals(whole.attempts, whole.applied, whole.verified, models, types)
@@ -416,7 +416,7 @@ class Knowledge:
     def _days_of(self, scope: str, keys_max: int, days: int) -> dict[str, dict[int, tuple[int, ...]]]:
         """The counts of each key per day, of so many days up to today; what a wrong clock dated later is in none of them."""
         found: dict[str, dict[int, tuple[int, ...]]] = {}
-        for key, day, levels in self._store.day_totals(self._project, scope, keys_max, self.today - days + 1):
+        for key, day, levels in self._store.day_totals(self.project, scope, keys_max, self.today - days + 1):
             if day <= self.today:
                 found.setdefault(key, {})[day] = levels
         return found
@@ -428,7 +428,7 @@ class Knowledge:
         since = None if days is None else self.today - days + 1
         found: dict[str, list[int]] = {}
         for issue_type, _, (failed, applied, verified) in self._store.totals(
-            self._project, "fix.type", limits.FIX_PAIRS_MAX, since
+            self.project, "fix.type", limits.FIX_PAIRS_MAX, since
         ):
             counts = found.setdefault(issue_type, [0, 0, 0])
             for place, count in enumerate((failed + applied + verified, applied + verified, verified)):
@@ -439,7 +439,7 @@ class Knowledge:
     def fix_matrix(self) -> list[FixCell]:
         """The cells that were attempted most, in that order."""
         attempts: dict[tuple[str, str], int] = {}
-        for model, item, levels in self._store.totals(self._project, "fix.model", limits.FIX_PAIRS_MAX):
+        for model, item, levels in self._store.totals(self.project, "fix.model", limits.FIX_PAIRS_MAX):
             cell = model, item.partition(BETWEEN_NAMES)[0]
             attempts[cell] = attempts.get(cell, 0) + sum(levels)
         most = sorted(attempts, key=lambda cell: (-attempts[cell], cell))[: limits.FIX_CELLS_MAX]
@@ -456,7 +456,7 @@ class Knowledge:
         from hardwon.fixes import reports as fix_reports
 
         found = []
-        for _, fixer, _ in self._store.totals(self._project, "fix", limits.FIXERS_SHOWN_MAX):
+        for _, fixer, _ in self._store.totals(self.project, "fix", limits.FIXERS_SHOWN_MAX):
             odds = self.fix_odds(None, None, None, fixer)
             found.append(
                 fix_reports.FixerRecord(fixer, odds.attempts, odds.applied, odds.verified, odds.p_success, odds.interval)
@@ -466,28 +466,28 @@ class Knowledge:
     def fixes_since(self, since: datetime) -> int:
         """Whole days from the tallies; only of the day on which it begins the records are counted."""
         first_day = -(-to_us(since) // limits.DAY_US)
-        whole_days = sum(sum(total.levels) for total in self._store.day_totals(self._project, "fix", 1, first_day))
+        whole_days = sum(sum(total.levels) for total in self._store.day_totals(self.project, "fix", 1, first_day))
         midnight_us = first_day * limits.DAY_US
         if midnight_us == to_us(since):
             return whole_days
         until = from_us(midnight_us) if midnight_us <= TIME_US_MAX else None
-        return whole_days + self._store.count(self._project, Filters(kind="fix", since=since, until=until), trusted=True)
+        return whole_days + self._store.count(self.project, Filters(kind="fix", since=since, until=until), trusted=True)
 
     # --- rules, cards, scores -----------------------------------------------------------------------------------
 
     def decisions(self, actions: Sequence[Action], task_id: str | None) -> list[Decision]:
         """Of a task and of the whole project (None: of every task), newest first."""
-        stored = self._store.decisions(self._project, actions, task_id, limits.DECISIONS_MAX)
+        stored = self._store.decisions(self.project, actions, task_id, limits.DECISIONS_MAX)
         return [record for record in readable(stored) if isinstance(record, Decision)]
 
     def adopted(self, origin: str, limit: int) -> list[Adopted]:
         """What came from one sort of store and was neither archived nor rolled back, the newest first."""
-        found = self._store.by_key(self._project, [adopted_key(origin)], Filters(kind="adopted"), limit)
+        found = self._store.by_key(self.project, [adopted_key(origin)], Filters(kind="adopted"), limit)
         return [record for record in readable(each.stored for each in found) if isinstance(record, Adopted)]
 
     def undone_merges(self, task_id: str) -> list[tuple[str, str]]:
         """Lessons of a task that were merged once, and told apart again."""
-        stored = self._store.decisions(self._project, ["merge"], task_id, limits.DECISIONS_MAX, undone=True)
+        stored = self._store.decisions(self.project, ["merge"], task_id, limits.DECISIONS_MAX, undone=True)
         found = (record for record in readable(stored) if isinstance(record, Decision))
         return [(decision.target, decision.replacement) for decision in found if decision.task_id == task_id]
 
@@ -515,9 +515,9 @@ class Knowledge:
             vouched = [
                 each
                 for status in VOUCHED_STATUSES
-                for each in self._store.by_key(self._project, keys, Filters(kind="adopted", status=status), most)
+                for each in self._store.by_key(self.project, keys, Filters(kind="adopted", status=status), most)
             ]
-            others = self._store.by_key(self._project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most)
+            others = self._store.by_key(self.project, keys, Filters(kind="adopted"), _ADOPTED_CONSIDERED * most)
             chosen = {each.id: each.stored for each in (*vouched, *_in_turns(others))}
             records = [each for each in readable(islice(chosen.values(), most)) if isinstance(each, Adopted)]
             self._told = {told.record.id: told for told in adopted_claims(records)}
@@ -596,7 +596,7 @@ class Knowledge:
         return [self._trusted_as_far(rule) for rule in wanted[:limit]]
 
     def candidate_rules(self, limit: int) -> list[Rule]:
-        tasks = self._store.most_counted(self._project, "score", limits.CANDIDATE_TASKS_MAX)
+        tasks = self._store.most_counted(self.project, "score", limits.CANDIDATE_TASKS_MAX)
         found = {(rule.task_id, rule.id): rule for task in (None, *tasks) for rule in self.rules(task, "candidate", limit)}
         order = sorted(found.values(), key=lambda rule: (rule.kind != _WRITTEN, -rule.helpful, -rule.last_seen.timestamp()))
         return order[:limit]
@@ -634,7 +634,7 @@ class Knowledge:
 
     def _written_rules(self, decisions: Iterable[Decision]) -> list[Rule]:
         """Without those that were read from nothing but records of sources that were rolled back."""
-        untrusted = self._store.rolled_back(self._project)
+        untrusted = self._store.rolled_back(self.project)
         found = []
         for decision in decisions:
             known = [record for record in map(self._record, decision.evidence) if record]
@@ -678,7 +678,7 @@ class Knowledge:
         """What several tasks say about one lesson."""
         found: list[Weighed] = []
         for task in tasks:
-            supports = gather(self._store.tallies_of_item(self._project, kind, task, item)).values()
+            supports = gather(self._store.tallies_of_item(self.project, kind, task, item)).values()
             found += weigh(kind, task, supports, self._thresholds(task), {}, self.today) if supports else []
         return found
 
@@ -695,7 +695,7 @@ class Knowledge:
         return ranked_cards((support for task in tasks for support in self._card_supports(task)), self.today)
 
     def _tasks_with_cards(self) -> list[str]:
-        counted = self._store.most_counted(self._project, "card", limits.TASKS_CONSIDERED_MAX)
+        counted = self._store.most_counted(self.project, "card", limits.TASKS_CONSIDERED_MAX)
         adopted = sorted({card.task_id for card in cards_of(self._adopted.values(), None, self._now_us)})
         return list(dict.fromkeys([*counted, *adopted]))[: limits.TASKS_CONSIDERED_MAX]
 
@@ -729,7 +729,7 @@ class Knowledge:
     def tasks(self, limit: int) -> list[TaskScores]:
         """From the tallies alone."""
         found = []
-        for task_id in self._store.most_counted(self._project, "score", limit):
+        for task_id in self._store.most_counted(self.project, "score", limit):
             support = self._supports("score", task_id).get("")
             found += [task_scores(task_id, support)] if support else []
         return found
@@ -759,7 +759,7 @@ class Knowledge:
         found: list[Scored] = []
         before: Cursor | None = None
         while len(found) < limits.COMPARED_EPISODES_MAX and (
-            page := self._store.page(self._project, filters, before, limits.PAGE_ROWS, trusted=True)
+            page := self._store.page(self.project, filters, before, limits.PAGE_ROWS, trusted=True)
         ):
             before = Cursor(page[-1].at_us, page[-1].id)
             found += (_scored(each, tag) for each in _undamaged(page) if tag is not None or not is_derived(each["id"]))
@@ -771,7 +771,7 @@ class Knowledge:
         hashes = (
             [failure_hash(error)]
             if error is not None
-            else self._store.most_counted(self._project, "pair", limits.TASKS_CONSIDERED_MAX)
+            else self._store.most_counted(self.project, "pair", limits.TASKS_CONSIDERED_MAX)
         )
         supports = ((diagnosis, each) for diagnosis in hashes for each in self._supports("pair", diagnosis).values())
         ranked = sorted(supports, key=lambda pair: (-p_helped(pair[1]), -pair[1].records, -pair[1].last_us, pair[1].item))
@@ -805,15 +805,6 @@ def _scored(said: dict[str, Any], tag: str | None) -> Scored:
     metadata = said.get("metadata", {})
     had = said.get("recalled") is not None if tag is None else tag in metadata.get("tags", ())
     return Scored(said["task_id"], said["score"], had, metadata.get("source", {}).get("id", ""))
-
-
-def readable(stored: Iterable[Stored]) -> Iterator[AnyRecord]:
-    """The records, without those that were damaged on disk: doctor names them."""
-    for each in stored:
-        try:
-            yield record_of(each)
-        except DamagedError:
-            continue
 
 
 def retired_days(decisions: Iterable[Decision]) -> dict[str, int]:

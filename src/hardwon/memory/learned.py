@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hardwon import limits
 from hardwon.errors import InvalidInputError, LlmError
 from hardwon.memory import intake
-from hardwon.memory.core import NO_LLM, Core
+from hardwon.memory.project import NO_LLM, Core
 from hardwon.records.kinds import ACTIONS, Action, Adopted, Decision, Issue
 from hardwon.search.terms import Filters
 

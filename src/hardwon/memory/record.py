@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from hardwon import limits
 from hardwon.errors import HardwonError, InvalidInputError, LlmError
 from hardwon.memory import intake
-from hardwon.memory.core import NO_LLM, Core, R
-from hardwon.memory.intake import Envelope
-from hardwon.memory.project import batches, done_again
+from hardwon.memory.project import NO_LLM, Core, R, batches, done_again
+from hardwon.outside import files
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import (
     MODEL_OF_KIND,
@@ -27,9 +29,14 @@ from hardwon.records.kinds import (
     Fix,
     Issue,
     Kind,
+    Metadata,
     MistakeCard,
+    Moment,
+    RelatedFile,
+    Source,
     Step,
     Trajectory,
+    Validation,
 )
 from hardwon.trust.redact import redact, redact_json
 
@@ -45,6 +52,34 @@ _FILLED_IN: Final = "keywords, which a memory does not fill in itself: load and 
 _MADE_ELSEWHERE: Final = (
     "records of other kinds: decisions are made by rollback, consolidate and undo, what was adopted is brought by take_in"
 )
+
+
+class Envelope(TypedDict, total=False):
+    """The keywords that `remember` and every `record_…` takes for the envelope, as `**envelope`; each has a default.
+
+    author         who says so; the source that support and rollback are counted by
+    source         `{"type": …, "id": …}`: what sort of source, and the session or run
+    timestamp      when it happened, with a zone; now where nobody says
+    tags           words to filter by
+    related_files  paths of files that it is about; they are hashed now
+    git_commit     the commit it happened at; the checkout's own where nobody says
+    git_branch     the branch, likewise
+    failure_hash   the hash of how something failed (`failure_hash(text)`)
+    recalled       the context, or the ids, that were shown before the attempt: its outcome credits them
+    """
+
+    author: str
+    source: Source | Mapping[str, Any]
+    timestamp: datetime | str | int
+    tags: Sequence[str]
+    related_files: Sequence[str | Path | RelatedFile | Mapping[str, Any]]
+    git_commit: str
+    git_branch: str
+    failure_hash: str
+    recalled: Any
+
+
+ENVELOPE_KEYWORDS = tuple(Envelope.__annotations__)
 
 
 class Recording(Core):
@@ -64,16 +99,19 @@ class Recording(Core):
     @done_again
     def keep(self, record: R) -> R:
         """As `add`, and returns the record as it was kept: with its defaults, without its secrets."""
-        prepared = self._prepare(recordable(record), self._head())
-        made = self._vectors_of([prepared])
-        with self._writing(alone=not self._only_appends([prepared])) as writer:
-            planted = self._append(writer, [prepared], [record])
-            self._keep_vectors(writer, made)
-            number = writer.number_of(self.project, prepared.id) if type(prepared) is Fix else None
-        self._put_in_tree(planted)
-        if type(prepared) is Episode:
+        kept = self._prepare(recordable(record), self._head())
+        made = self._vectors_of([kept]) if self._embedder else []
+        # Where nothing but a new row comes of it, others may append at the same time.
+        with self._writing(alone=bool(self._embedder or kept.recalled)) as writer:
+            planted = self._append(writer, [kept], [record])
+            if made:
+                self._keep_vectors(writer, made)
+            number = writer.number_of(self.project, kept.id) if type(kept) is Fix else None
+        if planted:
+            self._put_in_tree(planted)
+            (kept,) = self._placed([kept], planted)
+        if type(kept) is Episode:
             self._consolidate_when_due()
-        kept = self._placed([prepared], planted)[0]
         return kept if number is None else kept.altered(number_in_history=number)
 
     def keep_many(self, records: Iterable[R]) -> list[R]:
@@ -92,8 +130,9 @@ class Recording(Core):
             ready = [self._prepare(recordable(record), head) for record in given]
         made = self._vectors_of(ready)
         planted: list[Planting] = []
-        fits = len(given) <= limits.ADD_BATCH_ROWS
-        with self._writing(alone=not (fits and self._only_appends(given))) as writer:
+        # Vectors, and records that prove themselves by these, are more than new rows. What is no record is refused later.
+        more = self._embedder or any(getattr(record, "recalled", None) for record in given)
+        with self._writing(alone=bool(more or len(given) > limits.ADD_BATCH_ROWS)) as writer:
             for batch in batches(zip(ready, given, strict=True), limits.ADD_BATCH_ROWS):
                 prepared = [self._prepare(recordable(record), head) for record, _ in batch]
                 planted += self._append(writer, prepared, [record for _, record in batch])
@@ -103,11 +142,6 @@ class Recording(Core):
         if any(type(record) is Episode for record in given):
             self._consolidate_when_due()
         return self._placed(kept, planted)
-
-    def _only_appends(self, records: Sequence[object]) -> bool:
-        """Whether nothing but new rows comes of keeping them: no vectors, and no other record that proves itself by them. What
-        is no record is told so later."""
-        return not self._embedder and not any(getattr(record, "recalled", None) for record in records)
 
     def remember(
         self,
@@ -121,14 +155,14 @@ class Recording(Core):
         """Keeps an experience. `content` says what happened, `outcome` is success, failure, learning or interaction, `tool`
         what was used; without a `summary` the content makes one. `keys` are the key that the outcome and tool require, keys of
         your own, and the envelope's."""
-        envelope = {name: keys.pop(name) for name in intake.ENVELOPE_KEYWORDS if name in keys}
+        envelope = {name: keys.pop(name) for name in ENVELOPE_KEYWORDS if name in keys}
         for name in _NOT_EXTRA_KEYS:
             if name in keys:
                 raise InvalidInputError.one(name, keys[name], "keys that no record has already")
         if isinstance(summary, str):
             summary = redact(summary)[0]  # before it is made filename-safe: afterwards a secret would not be recognised
         own = {"content": content, "outcome": outcome, "tool": tool, "summary": summary, **keys}
-        return self._keep(Experience, own, envelope)
+        return self.keep(self._made(Experience, own, envelope))
 
     def record_fact(
         self,
@@ -190,7 +224,7 @@ class Recording(Core):
                     self._keep_vectors(writer, [(fact.id, made[fact.id])] if fact.id in made else [])
                 else:
                     facts.repeat(writer, self.project, first, fact, self.now())
-                    self._requests.concerned(first.id)
+                    self._concerns([first.id])
                 kept.append(first or fact)
         self._put_in_tree(planted)
         return kept
@@ -200,8 +234,10 @@ class Recording(Core):
     ) -> Trajectory:
         """Keeps what was done at a `task` step by step and how it ended. Each of `steps` has action, observation and reward;
         `final_reward` is from 0 to 1, and from 0.5 on it was solved."""
-        return self._keep(
-            Trajectory, {"task": task, "steps": intake.items("steps", steps), "final_reward": final_reward}, envelope
+        return self.keep(
+            self._made(
+                Trajectory, {"task": task, "steps": intake.items("steps", steps), "final_reward": final_reward}, envelope
+            )
         )
 
     def record_episode(
@@ -227,7 +263,7 @@ class Recording(Core):
             "successes": intake.items("successes", successes),
             "mistake_cards": _without_secrets(intake.items("mistake_cards", mistake_cards)),
         }
-        return self._keep(Episode, own, envelope)
+        return self.keep(self._made(Episode, own, envelope))
 
     def record_fix(
         self,
@@ -259,7 +295,7 @@ class Recording(Core):
             "fixer_type": fixer_type,
             "confidence": confidence,
         }
-        return self._keep(Fix, own, envelope)
+        return self.keep(self._made(Fix, own, envelope))
 
     def record_many(self, kind: Kind, many: Iterable[Mapping[str, Any]]) -> list[AnyRecord]:
         """Keeps records of one `kind`, each of `many` given by the keywords of `record_fact`, `record_trajectory`,
@@ -281,21 +317,20 @@ class Recording(Core):
             if name in given:
                 raise InvalidInputError.one(name, given[name], _FILLED_IN)
         said = {name: value for name, value in given.items() if value is not None}
-        envelope = {name: said.pop(name) for name in intake.ENVELOPE_KEYWORDS if name in said}
+        envelope = {name: said.pop(name) for name in ENVELOPE_KEYWORDS if name in said}
         restate = said.pop("restate", False) if model is Fact else False
         if isinstance(said.get("mistake_cards"), list):
             said["mistake_cards"] = _without_secrets(said["mistake_cards"])
         record = self._made(model, said, envelope)
         return self._stated(record, restate) if isinstance(record, Fact) else record
 
-    def _keep(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
-        return self.keep(self._made(kind, own, envelope))
-
     def _made(self, kind: type[R], own: dict[str, Any], envelope: Mapping[str, Any]) -> R:
         at = self.now()
-        metadata = intake.metadata(envelope, at, self._repository.root if self._repository else None, self._place.path)
-        recalled = _recalled(envelope.get("recalled"))
-        return kind.model_validate({**own, "id": new_id(at), "metadata": metadata, "recalled": recalled})
+        made = {**own, "id": new_id(at), "recalled": None}
+        made["metadata"] = metadata_of(envelope, at, self._repository.root if self._repository else None, self._place.path)
+        if envelope.get("recalled") is not None:
+            made["recalled"] = _recalled(envelope["recalled"])
+        return kind.model_validate(made)
 
     def _consolidate_when_due(self) -> None:
         """After the episodes are safely kept. What goes wrong here must not look as if they were not."""
@@ -310,10 +345,8 @@ class Recording(Core):
             _log.warning("the episodes are kept, but consolidation failed: %s", error)
 
 
-def _recalled(given: Context | Iterable[str] | None) -> list[str] | None:
+def _recalled(given: Context | Iterable[str]) -> list[str]:
     """The ids of what was recalled before a record's attempt."""
-    if given is None:
-        return None
     from hardwon.memory.context import Context
 
     return given.ids if isinstance(given, Context) else [str(each) for each in intake.items("recalled", given)]
@@ -330,3 +363,62 @@ def recordable(record: R) -> R:
 def _without_secrets(cards: Iterable[Any]) -> list[Any]:
     """Mistake cards, before their evidence and lesson are cut: what is left of a secret afterwards would not be recognised."""
     return [redact_json(card)[0] if isinstance(card, dict) else card for card in cards]
+
+
+def metadata_of(given: Mapping[str, Any], at: datetime, root: Path | None, memory_file: Path | None = None) -> Metadata:
+    """The envelope from a caller's keywords; `root` is the checkout that related files are named from, `memory_file` the one
+    file that none of them may be, where the memory has one."""
+    for name, value in given.items():
+        if name not in ENVELOPE_KEYWORDS:
+            raise InvalidInputError.one(name, value, f"the keywords {', '.join(ENVELOPE_KEYWORDS)}")
+    source = given.get("source", {})
+    if "source" in given:
+        source = source.model_dump() if isinstance(source, Source) else intake.mapping("source", source)
+    if "author" in given:
+        source["author"] = given["author"]
+    moment: dict[str, Any] = {"timestamp": given.get("timestamp", at)}
+    moment |= {name: given[name] for name in ("git_commit", "git_branch") if name in given}
+    if "related_files" in given:
+        moment["related_files"] = related_files(given["related_files"], root, memory_file)
+    return Metadata(
+        source=Source.model_validate(source),
+        context=Moment.model_validate(moment),
+        validation=Validation.model_validate({"failure_hash": given.get("failure_hash")}),
+        tags=intake.items("tags", given["tags"]) if "tags" in given else [],
+    )
+
+
+def related_files(given: Any, root: Path | None, memory_file: Path | None = None) -> list[RelatedFile]:
+    """The files that a caller names, each with its hash."""
+    return [_related(found, root, memory_file) for found in intake.items("related_files", given)]
+
+
+def _related(given: Any, root: Path | None, memory_file: Path | None) -> RelatedFile:
+    """Hashed now, unless the hash is given; named from the checkout's root where it is inside, so that another checkout knows
+    it too."""
+    if isinstance(given, RelatedFile | Mapping):
+        return given if isinstance(given, RelatedFile) else RelatedFile.model_validate(dict(given))
+    absolute = intake.path("related_files", given)
+    inside = root is not None and absolute.is_relative_to(root)
+    name = absolute.relative_to(root) if root and inside else Path(given)
+    return RelatedFile(path=name.as_posix(), hash=_sha1_of(absolute, memory_file))
+
+
+def _sha1_of(path: Path, memory_file: Path | None) -> str:
+    """As remembered, where the file is as it was when it was last read."""
+    try:
+        status = path.stat()
+    except OSError:
+        return files.sha1_of(path)
+    from hardwon.outside import git as checkout
+
+    if (status.st_dev, status.st_ino) in checkout.identities_of(memory_file):
+        # To close it would drop the locks that SQLite holds on it for this process.
+        raise InvalidInputError.one("related_files", str(path), "files other than the memory itself")
+    signature = checkout.signature_of(status)
+    known = checkout.HASHES.known(str(path), signature)
+    if known is None:
+        begun_ns = time.time_ns()
+        known = files.sha1_of(path)
+        checkout.HASHES.keep(str(path), signature, known, begun_ns)
+    return known

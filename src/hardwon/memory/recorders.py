@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hardwon import limits
 from hardwon.errors import InvalidInputError
-from hardwon.memory.intake import items, metadata
+from hardwon.memory.intake import items
 from hardwon.memory.intake import path as checked_path
+from hardwon.memory.record import metadata_of
 from hardwon.records.kinds import Episode, MistakeCard, Step, Trajectory
 from hardwon.trust.redact import redact, redact_json
 
 if TYPE_CHECKING:
     from hardwon.memory import Memory
     from hardwon.memory.context import Context
-    from hardwon.memory.intake import Envelope
+    from hardwon.memory.record import Envelope
     from hardwon.records.kinds import Issue
 
 
@@ -185,7 +186,7 @@ def _checked_envelope(given: Envelope) -> Envelope:
         envelope["related_files"] = items("related_files", envelope["related_files"])
         for each in envelope["related_files"]:
             checked_path("related_files", each)
-    metadata({name: value for name, value in envelope.items() if name != "related_files"}, datetime.now(UTC), None)
+    metadata_of({name: value for name, value in envelope.items() if name != "related_files"}, datetime.now(UTC), None)
     return envelope
 
 

@@ -12,7 +12,7 @@ from hardwon.outside.git import UNSURE, Checkout, Endless, Patience
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import AnyRecord, Event, Record, RelatedFile, StaleFile
 from hardwon.search.terms import own_texts
-from hardwon.store.rows import original_of
+from hardwon.store.query import original_of
 from hardwon.store.types import Progress, Store, Writer
 from hardwon.text.entities import path_words
 from hardwon.trust.lifecycle import effective_validation, is_held_as_stale, stale_files
@@ -101,8 +101,8 @@ def check_stale(
     progress: Progress | None,
 ) -> StaleReport:
     """Files are looked at before anybody has to wait; then a batch is a transaction, so that other writers get their turn."""
-    from hardwon.memory.knowledge import readable
     from hardwon.memory.results import StaleReport
+    from hardwon.store.query import readable
 
     report = StaleReport(dry_run=dry_run)
     after = ""

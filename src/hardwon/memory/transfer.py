@@ -13,7 +13,8 @@ from hardwon.memory.project import batches, really_conflicting, refresh_status, 
 from hardwon.memory.results import Loaded, Merged
 from hardwon.records.fields import new_id
 from hardwon.records.kinds import LOCAL_ACTIONS, AnyRecord, Cleaned, Event
-from hardwon.store.rows import original_of, restored, row_of
+from hardwon.store.base import row_of
+from hardwon.store.query import original_of, restored
 from hardwon.store.types import Progress, Row, Store, Stored, Writer
 from hardwon.trust.redact import clean_event, without_secrets
 

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from hardwon.errors import InvalidInputError, MissingExtraError
 from hardwon.outside.git import repository_root
 from hardwon.outside.locations import DEFAULT_PROJECT, FOLDER_NAME, UNCLEAR, is_url, without_password
+from hardwon.store.knowledge import SqlStore
 from hardwon.store.sqlite.engine import SqliteStore
-from hardwon.store.types import Store
 
 # ---- place ------------------------------------------------------------
 
@@ -96,7 +96,7 @@ def _discover(start: Path) -> Place:
 # ---- opening ------------------------------------------------------------
 
 
-def open_store(found: Place, busy_timeout_ms: int | None = None) -> Store:
+def open_store(found: Place, busy_timeout_ms: int | None = None) -> SqlStore:
     """Opens what is there; a file that is not there yet is made."""
     if found.path is not None:
         return SqliteStore(found.path, busy_timeout_ms=busy_timeout_ms)

@@ -11,8 +11,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 from hardwon import limits
@@ -59,14 +58,6 @@ class Pool(Generic[C]):
         self._left_by: int | None = None
         self.write_turn = threading.RLock()
         _POOLS.add(self)
-
-    @contextmanager
-    def connection(self) -> Iterator[C]:
-        connection = self.borrow()
-        try:
-            yield connection
-        finally:
-            self.give_back(connection)
 
     def borrow(self) -> C:
         deadline = time.monotonic() + limits.BUSY_TIMEOUT_MS / 1000

@@ -1,72 +1,446 @@
-"""What every store that speaks SQL answers in the same words."""
+"""Reading what is kept: rows become records again, filters become conditions, and every store that speaks SQL answers in the
+same words. The project is parameter 1 of every condition.
+
+A body that was packed away is compressed, and still the same record to whoever reads it. It is JSON as well: beside the
+packed text it has what SQL asks of a body without reading the record, and the decision that packed it.
+"""
 
 from __future__ import annotations
 
+import json
+import zlib
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
+from hashlib import blake2b
+from itertools import islice
 from typing import Any, Final
 
 from hardwon import limits
-from hardwon.learn.odds import Share
-from hardwon.learn.tallies import Tally
-from hardwon.records.kinds import INTERNAL_KINDS, Event
-from hardwon.search.terms import Filters
-from hardwon.store import knowledge as tallies
-from hardwon.store import phrases
-from hardwon.store.phrases import ORDINARY, STORED
-from hardwon.store.rows import event_of
-from hardwon.store.types import (
-    Active,
-    Bound,
-    Counts,
-    Cursor,
-    Daily,
-    DayTotal,
-    Dialect,
-    Found,
-    Routed,
-    Session,
-    Store,
-    Stored,
-    Total,
-    Values,
+from hardwon.errors import DamagedError, InvalidInputError
+from hardwon.records.fields import to_us
+from hardwon.records.kinds import (
+    INTERNAL_KINDS,
+    MODEL_OF_KIND,
+    STATUSES,
+    VOUCHED_STATUSES,
+    AnyRecord,
+    Cleaned,
+    Event,
+    Validation,
 )
+from hardwon.search.terms import Filters
+from hardwon.store.types import Bound, Counts, Cursor, Dialect, Found, Routed, Row, Session, Store, Stored, Values
 from hardwon.trust.lifecycle import BY_TREE
+
+# ---- packing ------------------------------------------------------------
+
+# What bodies of fixes have in common. Every packed body needs it to be read again: it is never changed, only replaced by
+# another under a new mark.
+_COMMON: Final = (
+    b'"source":{"type":"agent_execution","id":"","author":""},"context":{"timestamp":"2026-01-01T00:00:00.000000Z",'
+    b'"git_commit":"","git_branch":"","related_files":[]},"validation":{"status":"hypothesis"},"tags":[],"project_id":"default"},'
+    b'"issue":{"model":"qwen2.5:7b","issue_type":"UNEXPECTED_RESPONSE","issue_type":"MODEL_NOT_AVAILABLE","issue_type":"TIMEOUT",'
+    b'"description":"","error_output":"","test_prompt":"","expected_pattern":"","actual_response":"","test_environment":{}},'
+    b'"analysis":"","fix_commands":["ollama pull systemctl restart ollama"],"fix_success":true,"verification_success":false,'
+    b'"execution_time_seconds":1.0,"system_info":{"os":"Linux","ram_gb":16,"gpu_available":true,"ollama_version":"0.1.17"},'
+    b'"notes":"","fixer_type":"claude","confidence":0.85}{"kind":"fix","id":"01'
+)
+_MARK: Final = "1:"
+_BEGINNING: Final = '{"packed":"'
+_ASKED_FOR: Final = ("fix_success", "verification_success")
+
+
+def pack(text: str) -> str:
+    packer = zlib.compressobj(9, zdict=_COMMON)
+    return _MARK + b64encode(packer.compress(text.encode()) + packer.flush()).decode()
+
+
+def unpack(packed: str) -> str:
+    """ValueError where it is not what was packed. A few bytes can stand for many: no more is unpacked than a record can be."""
+    if not packed.startswith(_MARK):
+        raise ValueError("packed by a newer version")
+    unpacker = zlib.decompressobj(zdict=_COMMON)
+    try:
+        text = unpacker.decompress(b64decode(packed[len(_MARK) :], validate=True), limits.BODY_BYTES_MAX)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not unpacker.eof:
+        raise ValueError("its end is missing, or it is larger than any record")
+    return text.decode()
+
+
+def packed_body(body: str, decision_id: str) -> str:
+    given = json.loads(body)
+    asked_for = {name: given[name] for name in _ASKED_FOR if name in given}
+    return json.dumps({"packed": pack(body), "decision": decision_id, **asked_for}, separators=(",", ":"))
+
+
+def is_packed(body: str) -> bool:
+    """No record's own JSON begins like this."""
+    return body.startswith(_BEGINNING)
+
+
+def plain_body(body: str) -> str:
+    """The body as it was written, packed or not."""
+    return unpack(json.loads(body)["packed"]) if is_packed(body) else body
+
+
+def packed_by(body: str) -> str:
+    """The decision that packed it."""
+    return str(json.loads(body)["decision"])
+
+
+def did(body: str) -> tuple[list[str], str] | None:
+    """What a fix did, as far as its strategy tells it from others. None where it cannot be read."""
+    try:
+        said = json.loads(plain_body(body))
+    except (ValueError, KeyError):
+        return None
+    given = (" ".join(command.split())[: limits.LESSON_CHARS_MAX] for command in said.get("fix_commands", ()))
+    commands = list(islice(filter(None, given), limits.FIXES_LISTED_MAX))
+    return commands, "" if commands else " ".join(said.get("analysis", "").split())[: limits.LESSON_CHARS_MAX]
+
+
+# ---- rows ------------------------------------------------------------
+
+FIX_KINDS: Final = ("fix", "cleaned")
+"""A fix, and what is left of one that left the history."""
+
+
+def digest_of(body: bytes) -> bytes:
+    """Tells a damaged body from a sound one. Not a signature: whoever can write the file can write a digest."""
+    return blake2b(body, digest_size=8).digest()
+
+
+def sound_body(stored: Stored | Row) -> str:
+    """The body, if it is what was written."""
+    try:
+        body = plain_body(stored.body)
+    except (ValueError, KeyError):
+        raise _damaged(stored) from None
+    if digest_of(body.encode()) != stored.digest:
+        raise _damaged(stored)
+    return body
+
+
+def is_whole(body: str, digest: bytes) -> bool:
+    """Whether a body, packed or not, is what was written."""
+    try:
+        return digest_of(plain_body(body).encode()) == digest
+    except (ValueError, KeyError):
+        return False
+
+
+def event_of(body: str) -> Event:
+    """An event from the JSON that is kept of it."""
+    try:
+        return Event.model_validate_json(body)
+    except InvalidInputError as error:
+        raise DamagedError(
+            f"an event is not what was written ({error}): the file was damaged on disk. Run doctor to see how much is "
+            "affected, and restore a backup"
+        ) from None
+
+
+def untrue_events(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Of rows of events (id, record_id, kind, at_us, body), the ids of those whose columns say something else than the body."""
+    for event_id, record_id, kind, at_us, body in rows:
+        try:
+            event = event_of(body)
+        except DamagedError:
+            yield event_id
+            continue
+        if (event.id, event.record_id, event.kind, event.at_us) != (event_id, record_id, kind, at_us):
+            yield event_id
+
+
+def restored(stored: Stored) -> Stored | None:
+    """As it was before it was packed away, or left the history; itself where it never was. None: it is gone for good."""
+    if stored.kind != "cleaned":
+        return stored._replace(body=sound_body(stored))
+    record = original_of(stored)
+    if not isinstance(record, Cleaned) or record.packed is None:
+        return None
+    try:
+        body = unpack(record.packed)
+    except ValueError:
+        raise _damaged(stored) from None
+    return stored._replace(kind="fix", body=body, digest=digest_of(body.encode()))
+
+
+def original_of(stored: Stored | Row) -> AnyRecord:
+    """The record as it was appended, whatever happened to it since."""
+    if stored.kind not in MODEL_OF_KIND:
+        raise _damaged(stored)
+    try:
+        record = MODEL_OF_KIND[stored.kind].model_validate_json(sound_body(stored))
+    except InvalidInputError as error:
+        raise DamagedError(f"record {stored.id} cannot be read by this version: {error}") from None
+    if record.id != stored.id:  # a damaged index leads to another, sound record
+        raise _damaged(stored)
+    return record
+
+
+def record_of(stored: Stored) -> AnyRecord:
+    """The record as a reader sees it now."""
+    record = original_of(stored)
+    if stored.validation is None:
+        return record
+    try:
+        validation = Validation.model_validate_json(stored.validation)
+    except InvalidInputError:
+        raise _damaged(stored) from None
+    return record.altered(metadata=record.metadata.altered(validation=validation))
+
+
+def readable(stored: Iterable[Stored]) -> Iterator[AnyRecord]:
+    """The records, without those that were damaged on disk: doctor names them."""
+    for each in stored:
+        try:
+            yield record_of(each)
+        except DamagedError:
+            continue
+
+
+def written_in(stored: Stored) -> dict[str, Any]:
+    """What a record says, as it was written: for whoever wants little of very many, and need not check again what was checked
+    when it was recorded."""
+    try:
+        said: dict[str, Any] = json.loads(sound_body(stored))
+        if said["id"] == stored.id:
+            return said
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise _damaged(stored)
+
+
+def _damaged(stored: Stored | Row) -> DamagedError:
+    return DamagedError(
+        f"record {stored.id} is not what was written: the file was damaged on disk. "
+        "Run doctor to see how much is affected, and restore a backup"
+    )
+
+
+# ---- conditions and columns ------------------------------------------------------------
+
+
+STORED: Final = "r.id, r.kind, r.at_us, r.body, r.digest, r.validation, r.helped, r.hindered"
+
+ORDINARY: Final = "kind NOT IN (" + ", ".join(f"'{kind}'" for kind in INTERNAL_KINDS) + ")"
+"""What was tried or found: all that a reader gets who names no kind."""
+
+FIXES: Final = "kind IN (" + ", ".join(f"'{kind}'" for kind in FIX_KINDS) + ")"
+"""What fix history counts."""
+
+STREAM: Final = f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
+EVENTS: Final = "SELECT body FROM event WHERE project_id = ?1 ORDER BY at_us, id"
+"""Everything of a project, oldest first."""
+
+_IN_EFFECT: Final = "(" + ", ".join(f"'{status}'" for status in VOUCHED_STATUSES) + ")"
+_EQUAL_COLUMNS: Final = ("kind", "outcome", "tool", "task_id", "model", "issue_type", "status", "author")
+
+
+@cache
+def rolled_back(dialect: Dialect) -> str:
+    """Selects the sources that were rolled back."""
+    return (
+        f"SELECT substr(k.key, 10) FROM record_key k JOIN record d ON {dialect.same_row('d', 'k')} WHERE k.project_id = ?1 "
+        f"AND k.key >= 'rollback:' AND k.key < 'rollback;' AND d.status IN {_IN_EFFECT}"
+    )
+
+
+@cache
+def trusted_authors(dialect: Dialect) -> str:
+    """Leaves out the sources that were rolled back."""
+    return f"author NOT IN ({rolled_back(dialect)})"
+
+
+@cache
+def trusted_record(dialect: Dialect) -> str:
+    """Leaves out of the records `r` what is archived, and the sources that were rolled back."""
+    return f"r.status <> 'archived' AND r.{trusted_authors(dialect)}"
+
+
+def is_undone(dialect: Dialect, event: str) -> str:
+    """Whether somebody took an event back."""
+    return (
+        f"EXISTS (SELECT 1 FROM event u WHERE u.project_id = {event}.project_id AND u.record_id = {event}.record_id "
+        f"AND u.kind = 'undone' AND {dialect.said('u', 'undoes')} = {event}.id)"
+    )
+
+
+def _votes(dialect: Dialect, level: str) -> str:
+    """How many attempts that recalled a record turned out so; an author has three votes, one that was rolled back none."""
+    return (
+        f"(SELECT coalesce(sum({dialect.least}(v.votes, {limits.VOTES_OF_AUTHOR_MAX})), 0) FROM (SELECT sum({level}) AS votes "
+        "FROM tally t WHERE t.project_id = r.project_id AND t.scope = 'credit' AND t.key = r.id "
+        f"AND t.{trusted_authors(dialect)} GROUP BY t.author) v)"
+    )
+
+
+@cache
+def credit_columns(dialect: Dialect) -> tuple[str, str]:
+    """How often the record `r` helped, and did not, as credited and as attempts turned out that recalled it."""
+    return f"r.helped + {_votes(dialect, 'level1')}", f"r.hindered + {_votes(dialect, 'level0')}"
+
+
+@cache
+def found_columns(dialect: Dialect, *, votes: bool = True) -> str:
+    """What `found_of` reads, from `record r` and `record_text`. Without votes where there are none: they cost time."""
+    helped, hindered = credit_columns(dialect) if votes else ("r.helped", "r.hindered")
+    session = (
+        f"(SELECT substr(s.key, 9) FROM record_key s WHERE {dialect.same_row('s', 'r')} "
+        "AND s.key >= 'session:' AND s.key < 'session;' LIMIT 1)"
+    )
+    return f"{STORED}, r.author, r.status, {dialect.solved}, record_text.terms, {session}, {helped}, {hindered}"
+
+
+def found_of(row: Sequence[Any]) -> Found:
+    *stored, author, status, good, terms, session, helped, hindered = row
+    kept = Stored._make(stored)
+    if status not in STATUSES or not isinstance(author, str) or not isinstance(terms, str):
+        raise DamagedError(f"record {kept.id} is not what was written: run doctor to see how much is, and restore a backup")
+    worked = None if good is None else bool(good)
+    return Found(kept, author, status, worked, terms, session or "", helped, hindered)
+
+
+def condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
+    """Conditions from our own constants; what the caller gave is bound, never written into the statement."""
+    bound = Bound([project])
+    conditions = ["r.project_id = ?1"]
+    if filters.kind is None:
+        conditions.append(f"r.{ORDINARY}")
+    for column in _EQUAL_COLUMNS:
+        value = getattr(filters, column)
+        if value is not None:
+            conditions.append(f"r.{column} = {bound.add(value)}")
+    if filters.key is not None:
+        name, _, value = filters.key.partition("=")
+        conditions.append(dialect.has_key(bound.add(name), bound.add(value)))
+    if filters.since is not None:
+        conditions.append(f"r.at_us >= {bound.add(to_us(filters.since))}")
+    if filters.until is not None:
+        conditions.append(f"r.at_us < {bound.add(to_us(filters.until))}")
+    if filters.tag is not None:
+        conditions.append(f"r.seq IN (SELECT seq FROM record_tag WHERE project_id = ?1 AND tag = {bound.add(filters.tag)})")
+    if filters.path is not None:
+        glob = filters.path.replace("[!", "[^")  # both say the same in a glob; engines know the second
+        matches = dialect.matches_glob("path", bound.add(dialect.glob(glob)))
+        conditions.append(f"r.seq IN (SELECT seq FROM record_file WHERE project_id = ?1 AND {matches})")
+    return " AND ".join(conditions), bound
+
+
+def search_condition_of(dialect: Dialect, project: str, filters: Filters) -> tuple[str, Bound]:
+    """As `condition_of`; archived records and rolled-back sources only where the filters ask for them."""
+    conditions, bound = condition_of(dialect, project, filters)
+    if filters.any_standing:
+        return conditions, bound
+    if filters.status is None:
+        conditions += " AND r.status <> 'archived'"
+    if filters.author is None:
+        conditions += f" AND r.{trusted_authors(dialect)}"
+    return conditions, bound
+
+
+def page(
+    session: Session, dialect: Dialect, project: str, filters: Filters, before: Cursor | None, limit: int, *, only_trusted: bool
+) -> list[Stored]:
+    """As `Store.page` and `Writer.page` promise."""
+    # The end of the time is left out where the cursor lies before it: SQLite would enter the index there, every time.
+    is_past_it = before is not None and filters.until is not None and before.at_us < to_us(filters.until)
+    asked = filters.altered(until=None) if is_past_it else filters
+    few = asked.tag is not None and _few_have(session, project, asked.tag)
+    conditions, bound = condition_of(dialect, project, asked.altered(tag=None) if few else asked)
+    source = "record r"
+    if few:  # from the few rows of the tag to their records, not through all records in the order of time
+        source = f"record_tag g {dialect.join} record r ON {dialect.same_row('r', 'g')}"
+        conditions += f" AND g.project_id = ?1 AND g.tag = {bound.add(asked.tag)}"
+    if only_trusted:
+        conditions += f" AND {trusted_record(dialect)}"
+    if before:
+        conditions += f" AND (r.at_us, r.id) < ({bound.add(before.at_us)}, {bound.add(before.id)})"
+    sql = f"SELECT {STORED} FROM {source} WHERE {conditions} ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
+    return [Stored._make(row) for row in session.select(sql, bound)]
+
+
+def _few_have(session: Session, project: str, tag: str) -> bool:
+    most = limits.TAGGED_SORTED_MAX
+    rows = f"SELECT 1 FROM record_tag WHERE project_id = ?1 AND tag = ?2 LIMIT {most + 1}"
+    return len(session.select(rows, (project, tag))) <= most
+
+
+def stored_of(session: Session, project: str, record_id: str) -> Stored | None:
+    row = session.first(f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.id = ?2", (project, record_id))
+    if row and row[0] != record_id:
+        raise DamagedError(
+            f"the index leads from {record_id} to another record: the memory is damaged. Run doctor, and restore a backup"
+        )
+    return Stored._make(row) if row else None
+
+
+def events_of(session: Session, project: str, record_id: str) -> list[Event]:
+    sql = "SELECT body FROM event WHERE project_id = ?1 AND record_id = ?2 ORDER BY at_us, id"
+    return [event_of(body) for (body,) in session.select(sql, (project, record_id))]
+
+
+def has_tree(session: Session, project: str) -> bool:
+    """Whether a tree of files mirrors a project of this file."""
+    return session.first("SELECT 1 FROM tree WHERE project_id = ?1", (project,)) is not None
+
+
+def embedder_of(session: Session, project: str) -> tuple[str, int] | None:
+    """The embedder, and the dimension, of the vectors that are kept."""
+    row = session.first("SELECT name, dimension FROM embedder WHERE project_id = ?1", (project,))
+    return (row[0], row[1]) if row else None
+
+
+def rolled_back_authors(session: Session, dialect: Dialect, project: str) -> set[str]:
+    """The sources that do not count at present."""
+    return {author for (author,) in session.select(rolled_back(dialect), (project,))}
+
+
+# ---- the store ------------------------------------------------------------
+
 
 _BEHIND_ALL: Final = "\U0010ffff"
 """Stands behind every character that a text may go on with."""
 
 
-class SqlStore(Store):
+class Query(Store):
     """The readings that engines share. What only one of them can do, or does better, is in its own store."""
 
     dialect: Dialect
 
     @abstractmethod
-    def _reading(self, project: str) -> AbstractContextManager[Session]:
+    def read(self, project: str) -> AbstractContextManager[Session]:
         """A session that reads one project."""
 
     @abstractmethod
-    def _snapshot(self, project: str) -> AbstractContextManager[Session]:
+    def snapshot(self, project: str) -> AbstractContextManager[Session]:
         """The same, inside one read transaction: everything is seen as of one instant."""
 
+    def _select(self, project: str, sql: str, values: Values) -> list[tuple[Any, ...]]:
+        with self.read(project) as session:
+            return session.select(sql, values)
+
     def _stored(self, project: str, sql: str, values: Values) -> list[Stored]:
-        with self._reading(project) as session:
-            return [Stored._make(row) for row in session.select(sql, values)]
+        return [Stored._make(row) for row in self._select(project, sql, values)]
 
     # --- records ---
 
     def get(self, project: str, record_id: str) -> Stored | None:
-        with self._reading(project) as session:
-            return phrases.stored_of(session, project, record_id)
+        with self.read(project) as session:
+            return stored_of(session, project, record_id)
 
     def page(self, project: str, filters: Filters, before: Cursor | None, limit: int, *, trusted: bool = False) -> list[Stored]:
-        with self._reading(project) as session:
-            return phrases.page(session, self.dialect, project, filters, before, limit, only_trusted=trusted)
+        with self.read(project) as session:
+            return page(session, self.dialect, project, filters, before, limit, only_trusted=trusted)
 
     def marked(self, project: str, filters: Filters, by: str, status: str, limit: int) -> list[Stored]:
-        where, bound = phrases.where(self.dialect, project, filters)
+        where, bound = condition_of(self.dialect, project, filters)
         said = self.dialect.said
         happened = "SELECT 1 FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id AND e.kind"
         sql = (
@@ -79,7 +453,7 @@ class SqlStore(Store):
     def most_helpful(self, project: str, status: str, limit: int) -> list[tuple[Stored, int, int]]:
         # Those that were credited, and those that attempts name which turned out well; of the latter, those that most do.
         most = limits.HELPFUL_CONSIDERED_MAX
-        trusted = phrases.trusted_authors(self.dialect)
+        trusted = trusted_authors(self.dialect)
         credited = (
             f"SELECT id FROM record WHERE project_id = ?1 AND status = ?2 AND helped > 0 ORDER BY helped DESC LIMIT {most}"
         )
@@ -87,7 +461,7 @@ class SqlStore(Store):
             f"SELECT key FROM tally WHERE project_id = ?1 AND scope = 'credit' AND {trusted} "
             f"GROUP BY key ORDER BY sum(level1) DESC LIMIT {most}"
         )
-        good, bad = phrases.credited(self.dialect)
+        good, bad = credit_columns(self.dialect)
         considered = (
             f"SELECT {good} AS good, {bad} AS bad, {STORED} FROM record r WHERE r.project_id = ?1 AND r.status = ?2 "
             f"AND r.id IN (SELECT c.id FROM ({credited}) c UNION SELECT n.key FROM ({named}) n) AND r.{ORDINARY} "
@@ -97,7 +471,7 @@ class SqlStore(Store):
             f"SELECT r.good, r.bad, {STORED} FROM ({considered}) r WHERE r.good > 0 "
             "ORDER BY r.good DESC, r.at_us DESC, r.id DESC LIMIT ?3"
         )
-        with self._reading(project) as session:
+        with self.read(project) as session:
             found = session.select(sql, (project, status, limit))
         return [(Stored(*row), int(good), int(bad)) for good, bad, *row in found]
 
@@ -108,11 +482,11 @@ class SqlStore(Store):
             f"SELECT e.body, {STORED} FROM event e {self.dialect.join} record r ON r.project_id = e.project_id "
             f"AND r.id = e.record_id WHERE e.project_id = ?1 AND e.kind = 'stale' AND r.status = 'archived' AND r.{ORDINARY} "
             "AND NOT EXISTS (SELECT 1 FROM event l WHERE l.project_id = e.project_id AND l.record_id = e.record_id "
-            f"AND (l.at_us, l.id) > (e.at_us, e.id) AND NOT {phrases.undone(self.dialect, 'l')} "
+            f"AND (l.at_us, l.id) > (e.at_us, e.id) AND NOT {is_undone(self.dialect, 'l')} "
             f"AND (l.kind IN ('status', 'fresh', 'stale') OR (l.kind = 'superseded' AND {by} <> ?2))) "
             "ORDER BY e.at_us DESC, e.id DESC LIMIT ?3"
         )
-        with self._reading(project) as session:
+        with self.read(project) as session:
             found = session.select(sql, (project, BY_TREE, limit))
         return [(Stored(*row), event_of(body)) for body, *row in found]
 
@@ -121,29 +495,29 @@ class SqlStore(Store):
             f"SELECT r.at_us FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND r.author <> ?2 AND r.at_us < ?3 "
             "ORDER BY r.at_us DESC LIMIT 1"
         )
-        with self._reading(project) as session:
+        with self.read(project) as session:
             found = session.first(sql, (project, author, until_us))
         return int(found[0]) if found else 0
 
     def events_of(self, project: str, record_id: str) -> list[Event]:
-        with self._reading(project) as session:
-            return phrases.events_of(session, project, record_id)
+        with self.read(project) as session:
+            return events_of(session, project, record_id)
 
     def by_key(self, project: str, keys: Sequence[str], filters: Filters, limit: int) -> list[Found]:
         if not keys:
             return []
-        where, bound = phrases.searchable(self.dialect, project, filters)
+        where, bound = search_condition_of(self.dialect, project, filters)
         # Said one by one, a planner knows how many there are, and plans once for all of them.
         within = f"key IN ({', '.join(map(bound.add, keys))})"
         # From the few rows of the keys to their records, not through all records in the order of time.
         sql = (
-            f"SELECT {phrases.found_columns(self.dialect)} FROM (SELECT DISTINCT project_id, seq FROM record_key "
+            f"SELECT {found_columns(self.dialect)} FROM (SELECT DISTINCT project_id, seq FROM record_key "
             f"WHERE project_id = ?1 AND {within}) k {self.dialect.join} record r ON {self.dialect.same_row('r', 'k')} "
             f"{self.dialect.join} record_text ON {self.dialect.same_text('k')} WHERE {where} "
             f"ORDER BY r.at_us DESC, r.id DESC LIMIT {bound.add(limit)}"
         )
-        with self._reading(project) as session:
-            return [phrases.found(row) for row in session.select(sql, bound)]
+        with self.read(project) as session:
+            return [found_of(row) for row in session.select(sql, bound)]
 
     def with_files(self, project: str, after_id: str, limit: int) -> list[Stored]:
         sql = (
@@ -163,10 +537,10 @@ class SqlStore(Store):
     def newest_fixes(self, project: str, key: str) -> tuple[str | None, str | None]:
         fixes = (
             f"SELECT r.id FROM record_key k {self.dialect.join} record r ON {self.dialect.same_row('r', 'k')} "
-            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND {phrases.trusted(self.dialect)}"
+            f"WHERE k.project_id = ?1 AND k.key = ?2 AND r.kind = 'fix' AND {trusted_record(self.dialect)}"
         )
         newest_first = "ORDER BY r.at_us DESC, r.id DESC LIMIT 1"
-        with self._snapshot(project) as session:
+        with self.snapshot(project) as session:
             newest = session.first(f"{fixes} {newest_first}", (project, key))
             worked = newest and session.first(f"{fixes} AND {self.dialect.solved} {newest_first}", (project, key))
         return newest[0] if newest else None, worked[0] if worked else None
@@ -179,7 +553,7 @@ class SqlStore(Store):
         sql = (
             f"SELECT {STORED} FROM record r{self.dialect.hint('record_decision')} WHERE r.project_id = ?1 "
             f"AND r.kind = 'decision' AND r.status {'=' if undone else '<>'} 'archived' "
-            f"AND (r.outcome = 'rollback' OR r.{phrases.trusted_authors(self.dialect)}) "
+            f"AND (r.outcome = 'rollback' OR r.{trusted_authors(self.dialect)}) "
             f"AND {self.dialect.within('r.outcome', '?2')} {of_task}ORDER BY r.at_us DESC, r.id DESC LIMIT ?3"
         )
         return self._stored(project, sql, bound)
@@ -187,18 +561,18 @@ class SqlStore(Store):
     def tags(self, project: str, start: str) -> list[str]:
         sql = (
             f"SELECT DISTINCT t.tag FROM record_tag t {self.dialect.join} record r ON {self.dialect.same_row('r', 't')} "
-            f"WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND {phrases.trusted(self.dialect)}"
+            f"WHERE t.project_id = ?1 AND t.tag >= ?2 AND t.tag < ?3 AND {trusted_record(self.dialect)}"
         )
-        with self._reading(project) as session:
+        with self.read(project) as session:
             return sorted(tag for (tag,) in session.select(sql, (project, start, start + _BEHIND_ALL)))
 
     def superseded_by(self, project: str, record_id: str) -> list[str]:
         sql = (
             "SELECT e.record_id FROM event e WHERE e.project_id = ?1 AND e.kind = 'superseded' "
-            f"AND {self.dialect.said('e', 'replaced_by')} = ?2 AND NOT {phrases.undone(self.dialect, 'e')} "
+            f"AND {self.dialect.said('e', 'replaced_by')} = ?2 AND NOT {is_undone(self.dialect, 'e')} "
             "ORDER BY e.at_us, e.id"
         )
-        with self._reading(project) as session:
+        with self.read(project) as session:
             return list(dict.fromkeys(found for (found,) in session.select(sql, (project, record_id))))
 
     # --- figures ---
@@ -212,7 +586,7 @@ class SqlStore(Store):
         happened = (
             "SELECT count(*), count(DISTINCT CASE WHEN kind = 'forgotten' THEN record_id END) FROM event WHERE project_id = ?1"
         )
-        with self._snapshot(project) as session:
+        with self.snapshot(project) as session:
             groups = session.select(sql, (project,))
             events, forgotten = session.first(happened, (project,)) or (0, 0)
         internal = {kind: sum(group[5] for group in groups if group[0] == kind) for kind in INTERNAL_KINDS}
@@ -234,25 +608,11 @@ class SqlStore(Store):
             max((group[7] for group in ordinary), default=None),
         )
 
-    def activity(self, project: str, since_day: int, until_day: int) -> list[Active]:
-        # The index of counts holds all that is asked for, so no record is read.
-        sql = (
-            f"SELECT at_us / {limits.DAY_US}, kind, count(*), "
-            "count(*) FILTER (WHERE outcome = 'success' AND status <> 'archived'), "
-            "count(*) FILTER (WHERE outcome = 'failure' AND status <> 'archived') "
-            f"FROM record{self.dialect.hint('record_counted')} "
-            f"WHERE project_id = ?1 AND {ORDINARY} AND at_us >= ?2 AND at_us < ?3 GROUP BY 1, 2 ORDER BY 1, 2"
-        )
-        with self._snapshot(project) as session:
-            found = session.select(sql, (project, since_day * limits.DAY_US, until_day * limits.DAY_US))
-            judged = tallies.judged_days(session, self.dialect, project, since_day, until_day)
-        return [Active(day, kind, count, *judged.get((kind, day), (good, bad))) for day, kind, count, good, bad in found]
-
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
-        where, bound = phrases.where(self.dialect, project, filters)
+        where, bound = condition_of(self.dialect, project, filters)
         if trusted:
-            where += f" AND {phrases.trusted(self.dialect)}"
-        with self._reading(project) as session:
+            where += f" AND {trusted_record(self.dialect)}"
+        with self.read(project) as session:
             (found,) = session.first(f"SELECT count(*) FROM record r WHERE {where}", bound) or (0,)
         return int(found)
 
@@ -266,62 +626,20 @@ class SqlStore(Store):
             f"GROUP BY {', '.join(str(column) for column in range(1, len(keys) + 4))}"
         )
         found = []
-        with self._reading(project) as session:
+        with self.read(project) as session:
             for *values, is_unrouted, records, size in session.select(sql, bound):
                 pairs = zip(("outcome", "tool", *keys), values, strict=True)
                 packet = {name: str(value) for name, value in pairs if value is not None}
                 found.append(Routed(packet, bool(is_unrouted), records, size))
         return found
 
-    # --- knowledge ---
-
-    def daily(self, project: str, scope: str, key: str, items_max: int | None = None) -> list[Daily]:
-        with self._reading(project) as session:
-            return tallies.daily(session, self.dialect, project, scope, key, items_max)
-
-    def newest_taught(self, project: str, scope: str, key: str, item_start: str, limit: int) -> list[tuple[int, str]]:
-        with self._reading(project) as session:
-            return tallies.newest_taught(session, self.dialect, project, scope, key, item_start, limit)
-
-    def shares(self, project: str, scope: str, key: str, today: int, items_max: int | None = None) -> list[tuple[str, Share]]:
-        with self._reading(project) as session:
-            return tallies.shares(session, self.dialect, project, scope, key, today, items_max)
-
-    def tallies(self, project: str, scope: str, key: str, items_max: int) -> list[Tally]:
-        with self._reading(project) as session:
-            return tallies.tallies(session, self.dialect, project, scope, key, items_max)
-
-    def tallies_of_item(self, project: str, scope: str, key: str, item: str) -> list[Tally]:
-        with self._reading(project) as session:
-            return tallies.tallies_of_item(session, self.dialect, project, scope, key, item)
-
-    def vouched_items(self, project: str) -> set[tuple[str, str]]:
-        with self._reading(project) as session:
-            return tallies.vouched_items(session, self.dialect, project)
-
-    def most_counted(self, project: str, scope: str, limit: int) -> list[str]:
-        with self._reading(project) as session:
-            return tallies.most_counted(session, self.dialect, project, scope, limit)
-
-    def totals(self, project: str, scope: str, limit: int, since_day: int | None = None) -> list[Total]:
-        with self._reading(project) as session:
-            return tallies.totals(session, self.dialect, project, scope, limit, since_day)
-
-    def day_totals(self, project: str, scope: str, keys_max: int, since_day: int) -> list[DayTotal]:
-        with self._reading(project) as session:
-            return tallies.day_totals(session, self.dialect, project, scope, keys_max, since_day)
-
-    def distinct_keys(self, project: str, scope: str) -> int:
-        with self._reading(project) as session:
-            return tallies.distinct_keys(session, self.dialect, project, scope)
-
     def rolled_back(self, project: str) -> set[str]:
-        with self._reading(project) as session:
-            return tallies.rolled_back_authors(session, self.dialect, project)
+        with self.read(project) as session:
+            return rolled_back_authors(session, self.dialect, project)
 
     def embedder(self, project: str) -> tuple[str, int] | None:
-        with self._reading(project) as session:
-            return phrases.embedder_of(session, project)
+        with self.read(project) as session:
+            return embedder_of(session, project)
 
 
 def _added_up(groups: Iterable[Sequence[Any]], column: int) -> dict[str, int]:

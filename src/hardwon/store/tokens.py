@@ -14,7 +14,8 @@ import apsw
 from hardwon import limits
 from hardwon.errors import ForeignFileError
 from hardwon.outside import files
-from hardwon.store.sqlite.file import connect, storage_errors
+from hardwon.store.sqlite.file import connect
+from hardwon.store.sqlite.session import storage_errors
 from hardwon.store.types import TokenKeep, TokenRow
 
 _APPLICATION_ID: Final = 0x48574E54  # "HWNT"

@@ -1,10 +1,7 @@
-"""How statements that every engine shares are run, and worded where the engines differ.
+"""What a store promises, and how statements that every engine shares are run, and worded where the engines differ.
 
-Shared statements are written once, in `reading.py`, `writing.py` and `tallies.py`. They stay within what SQLite and PostgreSQL
-both understand and ask a Dialect for the rest.
-
-What a store promises. SQLite keeps it in `sqlite.py`, PostgreSQL in `postgres/store.py`, with what engines share in
-`reading.py` and `writing.py`; the tests in `tests/test_store_contract.py` hold for every store.
+Shared statements are written once, in `query.py`, `knowledge.py` and `base.py`. They stay within what SQLite and PostgreSQL
+both understand and ask a Dialect for the rest; the tests in `tests/test_store_contract.py` hold for every store.
 
 A store keeps rows and events, and finds them again. It never embeds, ranks or reads the clock: values come in, values go
 out. Everything is kept per project; no call sees two projects.
@@ -19,10 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hardwon.learn.fix_rows import FixEntry
 from hardwon.learn.odds import Share
 from hardwon.learn.tallies import Increment, Tally
-from hardwon.records.kinds import Event
+from hardwon.records.kinds import Event, Record
 from hardwon.search.terms import Filters
 
 # ---- sql ------------------------------------------------------------
@@ -32,6 +28,9 @@ Values = Sequence[Any]
 
 class Session(ABC):
     """One connection, inside or outside of a transaction. The parameters of a statement are numbered: ?1, ?2 …"""
+
+    connection: Any
+    """The driver's own: for what only one engine can do."""
 
     @abstractmethod
     def select(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
@@ -132,8 +131,8 @@ Progress = Callable[[int, int], None]
 
 class Row(NamedTuple):
     """A record as it is kept. `body` is the truth; every field after `digest` is derived from it (and, for `status` and
-    `validation`, from the record's events), as are the columns before it. `lessons` and `fix` are counted, not kept: a row
-    that was read has none. `fix` is what the tables of fix history need, of the project that they are about."""
+    `validation`, from the record's events), as are the columns before it. `lessons` are counted, not kept, and `record` is
+    what the row was made of, where a design keeps something of its kind: a row that was read has neither."""
 
     project_id: str
     id: str
@@ -156,7 +155,7 @@ class Row(NamedTuple):
     helped: int = 0
     hindered: int = 0
     lessons: tuple[Increment, ...] = ()
-    fix: FixEntry | None = None
+    record: Record | None = None
 
 
 class Stored(NamedTuple):
@@ -251,12 +250,14 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Appended:
-    """What became of the rows of one `append`: ids, and for those that may conflict the rows themselves."""
+    """What became of the rows of one `append`: ids, and for those that may conflict the rows themselves. `has_tree`: whether a
+    tree of files mirrors some project of the store."""
 
     added: list[str]
     present: list[str]
     conflicting: list[Row]
     forgotten: list[str]
+    has_tree: bool = False
 
 
 @dataclass(frozen=True)
@@ -332,6 +333,8 @@ class TokenKeep(ABC):
 
 class Writer(ABC):
     """One write transaction. Everything done through it is kept together or not at all."""
+
+    session: Session
 
     @abstractmethod
     def may_govern(self, project: str) -> bool:

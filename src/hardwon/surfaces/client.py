@@ -40,6 +40,7 @@ from hardwon.errors import (
 )
 from hardwon.memory import Memory, intake
 from hardwon.memory.context import Context
+from hardwon.memory.record import related_files
 from hardwon.memory.recorders import EpisodeRecorder, TrajectoryRecorder
 from hardwon.memory.results import Backup, LifeEvent, Loaded
 from hardwon.outside import files, own_files
@@ -234,7 +235,7 @@ class Client(_Methods):
             head = self._repository.head
             said |= {"git_commit": head.commit, "git_branch": head.branch}
         if "related_files" in said:
-            said["related_files"] = [file.model_dump() for file in intake.related_files(said["related_files"], root)]
+            said["related_files"] = [file.model_dump() for file in related_files(said["related_files"], root)]
         recalled = said.get("recalled")
         if recalled is not None:
             said["recalled"] = recalled.ids if isinstance(recalled, Context) else [str(each) for each in recalled]

@@ -16,14 +16,15 @@ from typing import Any, Final, Self
 
 from hardwon.errors import InvalidInputError
 from hardwon.memory import Memory, intake
-from hardwon.memory.intake import items, metadata
+from hardwon.memory.intake import items
+from hardwon.memory.record import metadata_of
 from hardwon.memory.results import Synced
 from hardwon.records.fields import ABSENT, TIME_US_MAX, new_id, to_us
 from hardwon.records.kinds import Experience, Metadata
-from hardwon.store.tree_index import Match
 from hardwon.text.globs import Glob
 from hardwon.tree.format import fragment, says
 from hardwon.tree.mirror import Mirror
+from hardwon.tree.tables import Match
 
 _ENVELOPE: Final = frozenset({"author", "source", "tags", "timestamp", "related_files", "git_commit", "git_branch"})
 _PLAIN: Final = Metadata()
@@ -154,11 +155,11 @@ class MemoryEngine:
         envelope: dict[str, Any] = {}
         for name in _ENVELOPE.intersection(given):
             try:
-                metadata({name: given[name]}, at, None)
+                metadata_of({name: given[name]}, at, None)
             except InvalidInputError:
                 continue  # a key of the caller's own that happens to have this name
             envelope[name] = given.pop(name)
-        return self._tree.experience(given, metadata(envelope, at, None), new_id(at), strict=self.strict)
+        return self._tree.experience(given, metadata_of(envelope, at, None), new_id(at), strict=self.strict)
 
     @staticmethod
     def _warn(record: Experience) -> None:

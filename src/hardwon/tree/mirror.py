@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -33,9 +34,15 @@ from hardwon.memory.results import Synced
 from hardwon.outside import files
 from hardwon.records.fields import derived_id
 from hardwon.records.kinds import Event, Experience, Metadata, Moment, Record, Source
-from hardwon.store.rows import original_of, row_of, sound_body
-from hardwon.store.sqlite.engine import SqliteStore, SqliteWriter
-from hardwon.store.tree_index import (
+from hardwon.store.base import row_of
+from hardwon.store.knowledge import SqlStore
+from hardwon.store.query import original_of, sound_body
+from hardwon.store.types import Finding, Row, Session, Stored, Writer
+from hardwon.text.globs import Glob
+from hardwon.tree.files import Listing, Seen, TreeFiles, digest_of_file
+from hardwon.tree.format import UnreadableError, file_text, given_keys, is_flat, quick_payload, read_back, same_memory, says
+from hardwon.tree.routing import Coherence, file_name, values_in
+from hardwon.tree.tables import (
     DUE,
     GOING,
     IN_STEP,
@@ -49,11 +56,6 @@ from hardwon.store.tree_index import (
     TreeIndex,
     Written,
 )
-from hardwon.store.types import Finding, Row, Stored, Writer
-from hardwon.text.globs import Glob
-from hardwon.tree.files import Listing, Seen, TreeFiles, digest_of_file
-from hardwon.tree.format import UnreadableError, file_text, given_keys, is_flat, quick_payload, read_back, same_memory, says
-from hardwon.tree.routing import Coherence, file_name, values_in
 from hardwon.trust.lifecycle import BY_TREE, effective_validation
 
 _log = logging.getLogger("hardwon")
@@ -109,13 +111,16 @@ class Mirror:
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: SqlStore,
+        session: Session,
         project: str,
         root: Path,
-        tree: Tree,
         prepare: Callable[[Experience], Experience],
         clock: Callable[[], datetime],
     ) -> None:
+        """`session`: where the project's tree is known by now."""
+        tree = TreeIndex(session, project).tree()
+        assert tree is not None  # noqa: S101  # for type checkers: whoever makes a mirror looked
         self.root = root
         self.routes = tree.routes
         self.router = Coherence(json.loads(tree.routes) if tree.routes else None, str(root))
@@ -838,11 +843,25 @@ class Mirror:
     # --- the index ----------------------------------------------------------------------------------------------------
 
     def _index(self, writer: Writer) -> TreeIndex:
-        assert isinstance(writer, SqliteWriter)  # noqa: S101  # for type checkers: only a local file has a tree beside it
-        return writer.tree(self._project)
+        return TreeIndex(writer.session, self._project)
 
-    def _reading(self) -> AbstractContextManager[TreeIndex]:
-        return self._store.tree(self._project)
+    @contextmanager
+    def _reading(self) -> Iterator[TreeIndex]:
+        with self._store.read(self._project) as session:
+            yield TreeIndex(session, self._project)
+
+
+def make_tree(session: Session, project: str, schema: Mapping[str, Any] | None) -> str:
+    """Gives a project a tree, where it has none yet; returns the schema as it is kept."""
+    Coherence(schema)  # raises where something is wrong with it
+    routes = "" if schema is None else json.dumps(schema)
+    index = TreeIndex(session, project)
+    other = index.other_project()
+    if other is not None:
+        allowed = f"project {other!r}: its tree is in this folder, and two cannot share one"
+        raise InvalidInputError.one("project", project, allowed)
+    index.plant_tree(Tree(secrets.token_hex(limits.MARK_BYTES), routes, files.boot_id()))
+    return routes
 
 
 def _is_part_of(found: bytes, data: bytes) -> bool:

@@ -27,16 +27,13 @@ from pydantic_core import to_json
 
 from hardwon import limits
 from hardwon.errors import FileOnlyError, ForbiddenError, StorageError
-from hardwon.learn.fix_rows import FixEntry, entry_of, shortened, strategy_text
+from hardwon.learn.fix_rows import FixEntry, FixRow, entry_of, shortened, strategy_text
 from hardwon.learn.tallies import RecordCounts
 from hardwon.records.kinds import SOLVED_FROM, VOUCHED_STATUSES, Event
 from hardwon.search import rank as bm25
 from hardwon.search.terms import Filters
-from hardwon.store import knowledge as tallies
-from hardwon.store import phrases
-from hardwon.store.base import ROW, ROW_FIELDS, SqlWriter, taught_by
-from hardwon.store.fix_tables import did
-from hardwon.store.phrases import FIXES, ORDINARY, STORED
+from hardwon.store.base import ROW, ROW_FIELDS, SqlWriter, add_tallies, count_differing, taught_by
+from hardwon.store.knowledge import SqlStore
 from hardwon.store.places import COPIES
 from hardwon.store.postgres import projects as setup
 from hardwon.store.postgres.connection import CutOffError, Link, PostgresSession
@@ -53,8 +50,25 @@ from hardwon.store.postgres.schema import (
 )
 from hardwon.store.postgres.search import IN_BODY_ALONE, ONCE, POSTGRES, as_queries, as_rows, as_vector, mark_of, rows_with
 from hardwon.store.postgres.tokens import TokenTable
-from hardwon.store.query import SqlStore
-from hardwon.store.rows import FIX_KINDS, event_of, is_packed, is_whole, original_of, untrue_events
+from hardwon.store.query import (
+    EVENTS,
+    FIX_KINDS,
+    FIXES,
+    ORDINARY,
+    STORED,
+    STREAM,
+    did,
+    embedder_of,
+    event_of,
+    found_columns,
+    found_of,
+    is_packed,
+    is_whole,
+    original_of,
+    search_condition_of,
+    trusted_record,
+    untrue_events,
+)
 from hardwon.store.sqlite.search import COSINE_MIN, cosines_of
 from hardwon.store.types import Appended, Finding, Found, Progress, Request, Row, Store, Stored, TokenKeep, Writer
 
@@ -166,7 +180,7 @@ class PostgresWriter(SqlWriter):
         pgvector is; `unasked` is how many records each project may grow by before it is asked whether its terms are to be
         counted."""
         super().__init__(session, POSTGRES)
-        self._session: PostgresSession = session
+        self.session: PostgresSession = session
         self.undos = session.undos
         self._project = project
         self._roles = roles
@@ -192,7 +206,7 @@ class PostgresWriter(SqlWriter):
                 "hardwon postgres grant USER --as governor lets it"
             )
         self._settle()
-        self._session.become(self._roles[GOVERNOR])
+        self.session.become(self._roles[GOVERNOR])
         self._governs = True
 
     # --- appending ----------------------------------------------------------------------------------------------
@@ -204,7 +218,7 @@ class PostgresWriter(SqlWriter):
         if any(map(_decides, rows)):
             self._govern()
         given = as_rows(_RECORD, map(_values, rows))
-        numbers: dict[str, int] = dict(self._session.select(_INSERT_RECORD, (given,)))
+        numbers: dict[str, int] = dict(self.session.select(_INSERT_RECORD, (given,)))
         numbered: list[tuple[int, Row]] = []
         others: list[Row] = []
         for row in rows:
@@ -217,19 +231,19 @@ class PostgresWriter(SqlWriter):
             self._tell_apart(others, result)
         if numbered:
             self._insert_derived(numbered)
-            self._taught += [taught_by(row) for _, row in numbered if row.lessons]
+            self._taught += taught_by(row for _, row in numbered)
             self._grown += len(numbered)
             self._numbers.update((row.id, seq) for seq, row in numbered if row.kind == "fix")
-            self._session.witness = _WITNESS_RECORD, (numbered[0][1].project_id, numbered[0][1].id)
+            self.session.witness = _WITNESS_RECORD, (numbered[0][1].project_id, numbered[0][1].id)
         result.added.extend(row.id for _, row in numbered)
         return result
 
     def _tell_apart(self, rows: Sequence[Row], result: Appended) -> None:
         ids = [row.id for row in rows]
         sql = "SELECT id, digest FROM record WHERE project_id = ?1 AND id = ANY (?2)"
-        kept = dict(self._session.select(sql, (self._project, ids)))
+        kept = dict(self.session.select(sql, (self._project, ids)))
         sql = "SELECT record_id FROM event WHERE project_id = ?1 AND kind = 'forgotten' AND record_id = ANY (?2)"
-        gone = {found for (found,) in self._session.select(sql, (self._project, ids))}
+        gone = {found for (found,) in self.session.select(sql, (self._project, ids))}
         for row in rows:
             if row.id in gone:
                 result.forgotten.append(row.id)
@@ -249,10 +263,10 @@ class PostgresWriter(SqlWriter):
             derived["record_key"] += [(project, seq, key) for key in row.keys]
             if row.kind in FIX_KINDS:
                 derived["fix"].append(_fix_values(project, seq, row))
-        with self._session.together():
+        with self.session.together():
             for table, rows in derived.items():
                 if rows:
-                    self._session.run(_INSERT_DERIVED[table], (as_rows(_DERIVED[table], rows),))
+                    self.session.run(_INSERT_DERIVED[table], (as_rows(_DERIVED[table], rows),))
 
     def finish(self) -> None:
         """Right before it is kept."""
@@ -261,15 +275,15 @@ class PostgresWriter(SqlWriter):
             left = self._unasked.get(self._project, 0) - self._grown
             self._unasked[self._project] = left if left > 0 else self._count_terms_when_due()
         if self._terms_taken_back:  # what no text has any more leaves no trace
-            self._session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
+            self.session.run("DELETE FROM term_count WHERE project_id = ?1 AND documents <= 0", (self._project,))
         if self._grown + self._happened >= limits.POSTGRES_GROWTH_ROWS:
-            self._session.run("SELECT follow_growth()")
+            self.session.run("SELECT follow_growth()")
 
     def _settle(self) -> None:
         """The tallies are what the records of this transaction add up to."""
         taught, self._taught = self._taught, []
         if taught:
-            tallies.add(self._session, self._dialect, taught)
+            add_tallies(self.session, self._dialect, taught)
 
     # --- events and standing ------------------------------------------------------------------------------------
 
@@ -297,7 +311,7 @@ class PostgresWriter(SqlWriter):
             "AND e.record_id = u.record_id AND e.kind = 'forgotten') ON CONFLICT DO NOTHING RETURNING id"
         )
         columns = zip(*(_event_values(event) for event in wanted), strict=True)
-        added = {found for (found,) in self._session.select(sql, (project, *(list(column) for column in columns)))}
+        added = {found for (found,) in self.session.select(sql, (project, *(list(column) for column in columns)))}
         kept: list[Event] = []
         for event in wanted:
             if event.id in added:
@@ -305,20 +319,20 @@ class PostgresWriter(SqlWriter):
                 kept.append(event)
         self._happened += len(kept)
         if kept:
-            self._session.witness = _WITNESS_EVENT, (project, kept[0].id)
+            self.session.witness = _WITNESS_EVENT, (project, kept[0].id)
         return kept
 
     def set_standing(
         self, project: str, record_id: str, status: str, validation: str | None, credited: tuple[int, int]
     ) -> None:
         sql = "SELECT status, validation FROM record WHERE project_id = ?1 AND id = ?2"
-        if self._session.first(sql, (project, record_id)) != (status, validation):
+        if self.session.first(sql, (project, record_id)) != (status, validation):
             self._govern()
             self._settle()
             super().set_standing(project, record_id, status, validation, credited)
         else:
             sql = "UPDATE record SET helped = ?3, hindered = ?4 WHERE project_id = ?1 AND id = ?2"
-            self._session.run(sql, (project, record_id, *credited))
+            self.session.run(sql, (project, record_id, *credited))
 
     # --- changing and erasing -----------------------------------------------------------------------------------
 
@@ -329,7 +343,7 @@ class PostgresWriter(SqlWriter):
             return
         given = dict(zip(_RECORD, _values(row), strict=True))
         changes = ", ".join(f"{name} = ?{number}::{_RECORD[name]}" for number, name in enumerate(_REWRITTEN, 3))
-        self._session.run(
+        self.session.run(
             f"UPDATE record SET {changes} WHERE project_id = ?1 AND seq = ?2",
             (row.project_id, seq, *(given[name] for name in _REWRITTEN)),
         )
@@ -337,7 +351,7 @@ class PostgresWriter(SqlWriter):
             "SELECT t.length FROM record_text t JOIN state s ON s.project_id = t.project_id AND s.name = ?3 "
             "AND s.value >= t.seq WHERE t.project_id = ?1 AND t.seq = ?2"
         )
-        counted = self._session.first(sql, (row.project_id, seq, COUNTED_TO))
+        counted = self.session.first(sql, (row.project_id, seq, COUNTED_TO))
         if counted:
             self._add_terms([seq], -1)
         self._drop_derived(row.project_id, seq)
@@ -345,7 +359,7 @@ class PostgresWriter(SqlWriter):
         if counted:
             self._add_terms([seq], 1)
             sql = "UPDATE state SET value = value + ?3 WHERE project_id = ?1 AND name = ?2"
-            self._session.run(sql, (row.project_id, WORDS_COUNTED, len(row.terms.split()) - counted[0]))
+            self.session.run(sql, (row.project_id, WORDS_COUNTED, len(row.terms.split()) - counted[0]))
 
     def replace(self, row: Row) -> None:
         self._govern()
@@ -353,17 +367,17 @@ class PostgresWriter(SqlWriter):
         if seq is None:
             return
         sql = "UPDATE record SET body = ?3, digest = ?4 WHERE project_id = ?1 AND seq = ?2"
-        self._session.run(sql, (row.project_id, seq, row.body, row.digest))
+        self.session.run(sql, (row.project_id, seq, row.body, row.digest))
         self.rewrite(row)
         self._drop_vector(row.project_id, seq)  # its text is another
 
     def _drop_derived(self, project: str, seq: int) -> None:
-        with self._session.together():
+        with self.session.together():
             for table in _DERIVED:
-                self._session.run(f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ?2", (project, seq))
+                self.session.run(f"DELETE FROM {table} WHERE project_id = ?1 AND seq = ?2", (project, seq))
 
     def _drop_vector(self, project: str, seq: int) -> None:
-        self._session.run("DELETE FROM record_vector WHERE project_id = ?1 AND seq = ?2", (project, seq))
+        self.session.run("DELETE FROM record_vector WHERE project_id = ?1 AND seq = ?2", (project, seq))
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         if not record_ids:
@@ -385,7 +399,7 @@ class PostgresWriter(SqlWriter):
         """How many records have each term is counted when there are a twentieth more records than when it was counted last: a
         term's worth depends on the logarithm of it. One process at a time does it, and nobody waits for it. Returns by how many
         records the project may grow before this is asked again, by a process that is not the only one to write."""
-        due, grown = self._session.first(_GROWN, (self._project, *_COUNTS)) or (1, 0)
+        due, grown = self.session.first(_GROWN, (self._project, *_COUNTS)) or (1, 0)
         if grown < due:
             return int(due - grown) // limits.TERMS_ASKED_SHARE
         if self._is_first_to(_COUNTING_TERMS):
@@ -394,13 +408,13 @@ class PostgresWriter(SqlWriter):
 
     def _count_terms(self, *, afresh: bool = False) -> None:
         if afresh:
-            self._session.run("DELETE FROM term_count WHERE project_id = ?1", (self._project,))
+            self.session.run("DELETE FROM term_count WHERE project_id = ?1", (self._project,))
             self._set_counted(0, 0, 0)
-        texts, words, counted_to, more, longer, last = self._session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0,) * 6
+        texts, words, counted_to, more, longer, last = self.session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0,) * 6
         if not more:
             return
-        with self._session.together():
-            self._session.run(
+        with self.session.together():
+            self.session.run(
                 "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(word, ?4), ndoc "
                 "FROM ts_stat(format("
                 "'SELECT vector FROM hardwon.record_text WHERE project_id = %L AND seq > %s AND seq <= %s', "
@@ -418,7 +432,7 @@ class PostgresWriter(SqlWriter):
     def _add_terms(self, seqs: Sequence[int], times: int) -> None:
         """Counts the terms of these texts so many times more."""
         self._terms_taken_back |= times < 0
-        self._session.run(
+        self.session.run(
             "INSERT INTO term_count AS c (project_id, term, documents) SELECT ?1, substr(u.lexeme, ?4), ?3 * count(*) "
             "FROM record_text t, unnest(t.vector) u WHERE t.project_id = ?1 AND t.seq = ANY (?2) "
             f"AND substr(u.lexeme, ?4 - 1, 1) = '{ONCE}' GROUP BY 2 ORDER BY 2 "
@@ -428,12 +442,12 @@ class PostgresWriter(SqlWriter):
 
     def _uncount_terms(self, record_ids: Sequence[str]) -> None:
         """Of texts that are about to go."""
-        texts, words, counted_to, *_ = self._session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0, 0, 0)
+        texts, words, counted_to, *_ = self.session.first(_UNCOUNTED, (self._project, *_COUNTS)) or (0, 0, 0)
         sql = (
             "SELECT t.seq, t.length FROM record_text t JOIN record r ON r.project_id = t.project_id AND r.seq = t.seq "
             "WHERE r.project_id = ?1 AND r.id = ANY (?2) AND r.seq <= ?3"
         )
-        gone = self._session.select(sql, (self._project, list(record_ids), counted_to))
+        gone = self.session.select(sql, (self._project, list(record_ids), counted_to))
         if not gone:
             return
         self._add_terms([seq for seq, _ in gone], -1)
@@ -444,14 +458,14 @@ class PostgresWriter(SqlWriter):
     def number_of(self, project: str, record_id: str) -> int | None:
         if record_id in self._numbers:  # it was just added
             return self._numbers[record_id]
-        found = self._session.first(
+        found = self.session.first(
             "SELECT seq FROM record WHERE project_id = ?1 AND id = ?2 AND kind = 'fix'", (project, record_id)
         )
         return int(found[0]) if found else None
 
     def request(self, project: str, key: bytes) -> Request | None:
         # Two that send the same request at once: the second waits here until the first is through.
-        self._session.first("SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))", (key, _SAME_REQUEST))
+        self.session.first("SELECT pg_advisory_xact_lock(hashtextextended(encode(?1, 'hex'), ?2))", (key, _SAME_REQUEST))
         return super().request(project, key)
 
     def _drop_requests(self, kept_since_us: int) -> None:
@@ -462,19 +476,19 @@ class PostgresWriter(SqlWriter):
     def _is_first_to(self, what: int) -> bool:
         """Whether nobody else does this for the project right now; nobody else begins to before this transaction ends."""
         sql = "SELECT pg_try_advisory_xact_lock(hashtextextended(?1, ?2))"
-        return bool((self._session.first(sql, (self._project, what)) or (False,))[0])
+        return bool((self.session.first(sql, (self._project, what)) or (False,))[0])
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         if self.embedder(project) == (name, dimension):
             return
-        self._session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
-        self._session.run(
+        self.session.run("DELETE FROM record_vector WHERE project_id = ?1", (project,))
+        self.session.run(
             "INSERT INTO embedder VALUES (?1, ?2, ?3) ON CONFLICT (project_id) DO UPDATE "
             "SET name = excluded.name, dimension = excluded.dimension",
             (project, name, dimension),
         )
         if self._extension and dimension <= limits.VECTOR_INDEX_DIMENSION_MAX:
-            self._session.first("SELECT index_vectors(?1::integer)", (dimension,))
+            self.session.first("SELECT index_vectors(?1::integer)", (dimension,))
 
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
         given = list(vectors_of)
@@ -491,7 +505,7 @@ class PostgresWriter(SqlWriter):
             f"SET vector = excluded.vector, dimension = excluded.dimension{change}"
         )
         numbers = [as_numbers(array("f", blob)) if self._extension else None for _, blob in given]
-        self._session.run(sql, (project, [found for found, _ in given], [blob for _, blob in given], numbers))
+        self.session.run(sql, (project, [found for found, _ in given], [blob for _, blob in given], numbers))
 
 
 _WITNESS_RECORD: Final = "SELECT 1 FROM record WHERE project_id = ?1 AND id = ?2"
@@ -521,7 +535,8 @@ def _decides(row: Row) -> bool:
 
 def _values(row: Row) -> tuple[Any, ...]:
     good, extra = _beside(row)
-    return (*row[:11], row.digest.hex(), *row[12:14], row.helped, row.hindered, good, extra)
+    beside = {"digest": row.digest.hex(), "good": good, "extra": extra}
+    return tuple(beside[name] if name in beside else getattr(row, name) for name in _RECORD)
 
 
 def _beside(row: Row) -> tuple[bool | None, str | None]:
@@ -561,34 +576,30 @@ def _event_values(event: Event) -> tuple[Any, ...]:
 def _fix_values(project: str, seq: int, row: Row) -> tuple[Any, ...]:
     entry = _entry(row)
     done = did(row.body)
-    worded = json.dumps({"fix_commands": done[0], "analysis": done[1]}, ensure_ascii=False) if done else None
-    told = strategy_text(*done) if done else None
-    named = (entry.timestamp, entry.pattern, entry.signature, entry.model, entry.issue_type, entry.strategy, entry.level)
-    if entry.shown is None:
-        return (project, seq, *named, worded, told, False, *[None] * 9)
-    _, _, _, _, description, fixer, analysis, commands, applied, verified, *rest = entry.shown
-    return (
-        project,
-        seq,
-        *named,
-        worded,
-        told,
-        True,
-        description,
-        fixer,
-        analysis,
-        commands,
-        bool(applied),
-        bool(verified),
-        *rest,
-    )
+    values: dict[str, Any] = {
+        "project_id": project,
+        "seq": seq,
+        "at": entry.timestamp,
+        "pattern": entry.pattern,
+        "signature": entry.signature,
+        "model": entry.model,
+        "issue_type": entry.issue_type,
+        "strategy": entry.strategy,
+        "level": entry.level,
+        "did": json.dumps({"fix_commands": done[0], "analysis": done[1]}, ensure_ascii=False) if done else None,
+        "told": strategy_text(*done) if done else None,
+        "shown": entry.shown is not None,
+    }
+    if entry.shown is not None:
+        shown = FixRow(seq, *entry.shown)  # type: ignore[arg-type]  # the values are those of a row
+        flags = {name: bool(getattr(shown, name)) for name in ("fix_success", "verification_success")}
+        values = {**shown._asdict(), **values, **flags}
+    return tuple(values.get(name) for name in _DERIVED["fix"])
 
 
 def _entry(row: Row) -> FixEntry:
-    """What the views of fix history need. The row has it where SQLite would keep tables of it."""
-    if row.fix is not None:
-        return row.fix
-    entry = entry_of(original_of(row))
+    """What the views of fix history need."""
+    entry = entry_of(row.record or original_of(row))
     assert entry is not None  # noqa: S101  # for type checkers: only fixes come here
     return shortened(entry) if is_packed(row.body) else entry
 
@@ -656,10 +667,10 @@ class PostgresStore(SqlStore):
             self._roles[project] = known
         return known
 
-    def _reading(self, project: str) -> AbstractContextManager[PostgresSession]:
+    def read(self, project: str) -> AbstractContextManager[PostgresSession]:
         return self._link.reading(self._roles_of(project)[READER])
 
-    def _snapshot(self, project: str) -> AbstractContextManager[PostgresSession]:
+    def snapshot(self, project: str) -> AbstractContextManager[PostgresSession]:
         return self._link.snapshot(self._roles_of(project)[READER])
 
     @contextmanager
@@ -679,7 +690,7 @@ class PostgresStore(SqlStore):
 
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {phrases.trusted(POSTGRES)} "
+            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {trusted_record(POSTGRES)} "
             f"AND r.seq > (SELECT max(seq) FROM record WHERE project_id = ?1) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} "
             "ORDER BY r.seq DESC LIMIT ?2"
         )
@@ -706,8 +717,8 @@ class PostgresStore(SqlStore):
         return scored[:limit]
 
     def stream(self, project: str) -> Generator[Stored]:
-        with self._snapshot(project) as session:
-            for row in session.stream(phrases.STREAM, (project,)):
+        with self.snapshot(project) as session:
+            for row in session.stream(STREAM, (project,)):
                 yield Stored._make(row)
 
     def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
@@ -720,7 +731,7 @@ class PostgresStore(SqlStore):
             "ARRAY(SELECT e.body FROM event e WHERE e.project_id = r.project_id AND e.record_id = r.id ORDER BY e.at_us, e.id) "
             f"FROM record r LEFT JOIN record_text t ON {same('t', 'r')} WHERE r.project_id = ?1 ORDER BY r.at_us, r.id"
         )
-        with self._snapshot(project) as session:
+        with self.snapshot(project) as session:
             for row in session.stream(sql, (project,)):
                 kept, (terms, helped, hindered, tags, files, keys, events) = row[:ROW_FIELDS], row[ROW_FIELDS:]
                 names = (tuple(tags), tuple(files), tuple(keys))
@@ -728,8 +739,8 @@ class PostgresStore(SqlStore):
                 yield full, [event_of(event) for event in events]
 
     def events(self, project: str) -> Generator[Event]:
-        with self._snapshot(project) as session:
-            for (body,) in session.stream(phrases.EVENTS, (project,)):
+        with self.snapshot(project) as session:
+            for (body,) in session.stream(EVENTS, (project,)):
                 yield event_of(body)
 
     def projects(self) -> list[str]:
@@ -739,7 +750,7 @@ class PostgresStore(SqlStore):
         return [project for project in reached if self._has_records(project)]
 
     def _has_records(self, project: str) -> bool:
-        with self._reading(project) as session:
+        with self.read(project) as session:
             return session.first("SELECT 1 FROM record WHERE project_id = ?1 LIMIT 1", (project,)) is not None
 
     def change_mark(self, project: str) -> tuple[int, int]:
@@ -747,31 +758,31 @@ class PostgresStore(SqlStore):
             "SELECT coalesce((SELECT max(seq) FROM record WHERE project_id = ?1), 0), "
             "coalesce((SELECT max(at_us) FROM event WHERE project_id = ?1), 0)"
         )
-        with self._reading(project) as session:
+        with self.read(project) as session:
             records, events = session.first(sql, (project,)) or (0, 0)
         return int(records), int(events)
 
     # --- vectors ---
 
     def nearest(self, project: str, vector: Sequence[float], filters: Filters, limit: int) -> list[tuple[Found, float]]:
-        with self._reading(project) as session:
-            kept = phrases.embedder_of(session, project)
+        with self.read(project) as session:
+            kept = embedder_of(session, project)
             if kept is None:
                 return []
             find = self._by_index if self._extension else _one_by_one
             cosines = find(session, project, vector, kept[1], filters, limit)
             sql = (
-                f"SELECT {phrases.found_columns(POSTGRES)}, r.seq FROM record r JOIN record_text ON {POSTGRES.same_text('r')} "
+                f"SELECT {found_columns(POSTGRES)}, r.seq FROM record r JOIN record_text ON {POSTGRES.same_text('r')} "
                 "WHERE r.project_id = ?1 AND r.seq = ANY (?2)"
             )
             rows = session.select(sql, (project, list(cosines)))
-        found = [(phrases.found(row[:-1]), cosines[row[-1]]) for row in rows]
+        found = [(found_of(row[:-1]), cosines[row[-1]]) for row in rows]
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))
 
     def _by_index(
         self, session: PostgresSession, project: str, vector: Sequence[float], dimension: int, filters: Filters, limit: int
     ) -> dict[int, float]:
-        where, bound = phrases.searchable(POSTGRES, project, filters)
+        where, bound = search_condition_of(POSTGRES, project, filters)
         ours = f"{self._extension}.vector({dimension:d})"
         asked = bound.add(as_numbers(vector))
         # Without this a filter would be asked only of the first few that the index finds.
@@ -798,7 +809,7 @@ class PostgresStore(SqlStore):
     def untrue_tallies(self, project: str) -> int:
         # What is counted afresh lies in a table of this transaction alone, which nobody keeps.
         with self._link.scratch(self._roles_of(project)[READER]) as session:
-            return tallies.count_differing(session, POSTGRES, project) + _untrue_fixes(session, project)
+            return count_differing(session, POSTGRES, project) + _untrue_fixes(session, project)
 
     def size_bytes(self) -> int:
         sql = (
@@ -845,7 +856,7 @@ class PostgresStore(SqlStore):
             told = f"version {version} of {SCHEMA_VERSION}" + (f"; missing: {', '.join(missing)}" if missing else "")
             yield Finding("schema", version == SCHEMA_VERSION and not missing, told)
             yield _isolation(session, list(roles.values()))
-        with self._snapshot(project) as session:
+        with self.snapshot(project) as session:
             damaged = [
                 record_id
                 for record_id, body, digest in session.stream(
@@ -941,7 +952,7 @@ def _matching(
     most: int | None,
 ) -> tuple[list[Found], int]:
     """The best records that pass the filters, and how many were looked at."""
-    where, bound = phrases.searchable(POSTGRES, project, filters)
+    where, bound = search_condition_of(POSTGRES, project, filters)
     queries = as_queries(project, _affordable(terms, frequencies))
     asked = (
         bound.add([query for _, query, _ in queries]),
@@ -956,12 +967,12 @@ def _matching(
         "{}::float8, {}::bigint))".format(*asked)
         + ", best AS MATERIALIZED (SELECT b.seq FROM b CROSS JOIN LATERAL (SELECT r.at_us, r.id FROM record r "
         f"WHERE {where} AND r.seq = b.seq OFFSET 0) r ORDER BY b.score DESC, r.at_us DESC, r.id DESC "
-        f"LIMIT {bound.add(_RESCORED * limit)}) SELECT {phrases.found_columns(POSTGRES)}, (SELECT count(*) FROM b) FROM best "
+        f"LIMIT {bound.add(_RESCORED * limit)}) SELECT {found_columns(POSTGRES)}, (SELECT count(*) FROM b) FROM best "
         "CROSS JOIN LATERAL (SELECT * FROM record WHERE project_id = ?1 AND seq = best.seq OFFSET 0) r "
         "CROSS JOIN LATERAL (SELECT terms FROM record_text WHERE project_id = ?1 AND seq = best.seq OFFSET 0) record_text"
     )
     rows = session.select(sql, bound)
-    return [phrases.found(row[:-1]) for row in rows], rows[0][-1] if rows else (most or 0)
+    return [found_of(row[:-1]) for row in rows], rows[0][-1] if rows else (most or 0)
 
 
 def _one_by_one(
@@ -970,7 +981,7 @@ def _one_by_one(
     """Without pgvector: the newest that pass the filters are compared here."""
     import numpy as np
 
-    where, bound = phrases.searchable(POSTGRES, project, filters)
+    where, bound = search_condition_of(POSTGRES, project, filters)
     sql = (
         f"SELECT v.seq, v.vector FROM record r JOIN record_vector v ON {POSTGRES.same_row('v', 'r')} WHERE {where} "
         f"AND v.dimension = {dimension:d} ORDER BY r.at_us DESC, r.id DESC LIMIT {limits.VECTORS_COMPARED_MAX}"

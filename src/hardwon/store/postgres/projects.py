@@ -13,7 +13,7 @@ from typing import Final
 from hardwon import limits
 from hardwon.errors import ForbiddenError, InvalidInputError, NewerFileError, PlaceError
 from hardwon.records.kinds import Metadata
-from hardwon.store.knowledge import recount
+from hardwon.store.base import recount
 from hardwon.store.postgres.connection import Link, PostgresSession, quoted
 from hardwon.store.postgres.schema import (
     ACCESS,

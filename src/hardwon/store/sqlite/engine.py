@@ -4,7 +4,7 @@ A memory in one SQLite file that several processes share.
 
 WAL with synchronous FULL: a commit returns when the disk has it. Writers take their turn with BEGIN IMMEDIATE, which never
 fails half-way the way a read that turns into a write does. `secure_delete`, FTS5's `secure-delete` and an emptied log
-make erased text unreadable. Opening, creating, backing up and restoring files is in `sqlite_file.py`.
+make erased text unreadable. Opening, creating, backing up and restoring files is in `file.py`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,26 @@ from typing import Any, Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, NearlyFullWarning, StorageError
-from hardwon.learn.fix_rows import FixEntry, entry_of, shortened
+from hardwon.errors import BusyError, NearlyFullWarning
+from hardwon.learn.fix_rows import text_of
 from hardwon.outside import files, own_files
 from hardwon.outside.locations import DEFAULT_PROJECT
-from hardwon.records.kinds import Decision, Event
+from hardwon.records.kinds import Event
 from hardwon.search.terms import Filters
-from hardwon.store import knowledge as tallies
-from hardwon.store import phrases
-from hardwon.store.base import ROW, ROW_FIELDS, Kept, SqlWriter, taught_by
-from hardwon.store.fix_tables import FixTables
-from hardwon.store.phrases import ORDINARY, STORED
-from hardwon.store.query import SqlStore
-from hardwon.store.rows import event_of, is_packed
+from hardwon.store.base import ROW, ROW_FIELDS, Listener, SqlWriter, add_tallies, count_differing, listeners, taught_by
+from hardwon.store.knowledge import SqlStore
+from hardwon.store.query import (
+    EVENTS,
+    ORDINARY,
+    STORED,
+    STREAM,
+    embedder_of,
+    event_of,
+    found_columns,
+    found_of,
+    search_condition_of,
+    trusted_record,
+)
 from hardwon.store.sqlite import search as vectors
 from hardwon.store.sqlite.file import (
     back_up,
@@ -40,19 +47,24 @@ from hardwon.store.sqlite.file import (
     check_contents,
     check_library,
     checksum_file,
-    clear_after,
     connect,
     create_if_missing,
     inspect_before_opening,
     log_of,
     migrate,
-    storage_errors,
 )
 from hardwon.store.sqlite.log import moved_aside, refuse_foreign_log
 from hardwon.store.sqlite.migrations import SCHEMA_VERSION
 from hardwon.store.sqlite.open import OpenFile
-from hardwon.store.sqlite.session import MAKE_VOCABULARY, SQLITE, SqliteSession, draw_number
-from hardwon.store.tree_index import TreeIndex
+from hardwon.store.sqlite.session import (
+    ERRORS,
+    MAKE_VOCABULARY,
+    SQLITE,
+    SqliteSession,
+    clear_after,
+    draw_number,
+    translated,
+)
 from hardwon.store.types import Appended, Finding, Found, Progress, Row, Stored, TokenKeep, Writer
 
 # ---- sqlite writer ------------------------------------------------------------
@@ -61,13 +73,12 @@ _RELAXED: Final = "the index has words of what was packed away"
 
 
 class SqliteWriter(SqlWriter):
-    """What only SQLite does so: full text, fix tables, the tree of files. Rows are added on the bare connection, because every
+    """What only SQLite does so: full text, and tables of designs. Rows are added on the bare connection, because every
     record passes there."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(SqliteSession(connection), SQLITE)
         self._connection = connection
-        self._fix_tables = FixTables(connection)
         self._relaxed = False
         self._before = connection.total_changes()
 
@@ -75,13 +86,13 @@ class SqliteWriter(SqlWriter):
         return True
 
     def append(self, rows: Sequence[Row]) -> Appended:
-        result = Appended([], [], [], [])
-        first, something_forgotten = self._connection.execute(
+        first, something_forgotten, has_tree = self._connection.execute(
             # The number of a fix is its id in the tables of fix history, and no id is given out twice.
             "SELECT max(coalesce(max(seq), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fix_history'), 0)) + 1, "
             "EXISTS (SELECT 1 FROM event INDEXED BY event_forgotten WHERE kind = 'forgotten') "
-            "OR EXISTS (SELECT 1 FROM tree_forgotten) FROM record"
+            "OR EXISTS (SELECT 1 FROM tree_forgotten), EXISTS (SELECT 1 FROM tree) FROM record"
         ).get
+        result = Appended([], [], [], [], bool(has_tree))
         if something_forgotten:
             rows = self._not_forgotten(rows, result)
         before = self._connection.total_changes()
@@ -95,18 +106,14 @@ class SqliteWriter(SqlWriter):
         self._connection.executemany(
             "INSERT INTO record_text (rowid, terms) VALUES (?, ?)", [(seq, row.terms) for seq, row in numbered]
         )
-        self._insert_names([(seq, row) for seq, row in numbered if row.tags or row.files or row.keys])
-        tallies.add(self._session, self._dialect, [taught_by(row) for _, row in numbered if row.lessons])
-        self._show_fixes([(seq, row.author, row.status, row.fix) for seq, row in numbered if row.fix])
-        if any(row.kind == "decision" for _, row in numbered):
-            self._fix_tables.follow_rollbacks()
+        named = [(seq, row) for seq, row in numbered if row.tags or row.files or row.keys]
+        if named:
+            self._insert_names(named)
+        add_tallies(self.session, self._dialect, taught_by([row for _, row in numbered]))
+        for listener in listeners(self.session, {row.kind for _, row in numbered}):
+            listener.on_append(numbered)
         result.added.extend([row.id for _, row in numbered])
         return result
-
-    def _show_fixes(self, fixes: Sequence[tuple[int, str, str, FixEntry]]) -> None:
-        if fixes:
-            self._fix_tables.add(self._fix_tables.counting(fixes))
-            self._fix_tables.number_given(fixes[-1][0])
 
     def _not_forgotten(self, rows: Sequence[Row], result: Appended) -> Sequence[Row]:
         gone = (
@@ -142,21 +149,8 @@ class SqliteWriter(SqlWriter):
         if keys:
             self._connection.executemany("INSERT INTO record_key VALUES (?, ?, ?)", keys)
 
-    def _status_changed(self, kept: Kept, status: str) -> None:
-        before, author, fix = kept.taught.status, kept.taught.author, _fix_of(kept)
-        if fix:
-            counted, counts = (self._fix_tables.counting([(kept.seq, author, each, fix)]) for each in (before, status))
-            if bool(counted) != bool(counts):
-                self._fix_tables.add(counts)
-                self._fix_tables.take_out([] if counts else counted)
-        elif _is_rollback(kept):
-            self._fix_tables.follow_rollbacks()
-
-    def _were_erased(self, gone: Sequence[Kept]) -> None:
-        fixes = [(kept.seq, kept.taught.author, kept.taught.status, fix) for kept in gone if (fix := _fix_of(kept))]
-        self._fix_tables.take_out(self._fix_tables.counting(fixes) if fixes else [])
-        if any(map(_is_rollback, gone)):
-            self._fix_tables.follow_rollbacks()
+    def _listeners(self, kinds: Iterable[str]) -> list[Listener]:
+        return listeners(self.session, kinds)
 
     def rewrite(self, row: Row) -> None:
         seq = self._seq_of(row.project_id, row.id)
@@ -177,9 +171,8 @@ class SqliteWriter(SqlWriter):
         self._connection.execute("UPDATE record SET body = ?, digest = ? WHERE seq = ?", (row.body, row.digest, seq))
         self._rewrite(seq, row)
         self._drop_vector(row.project_id, seq)  # its text is another
-        if row.fix:
-            for number, entry in self._fix_tables.counting([(seq, row.author, row.status, row.fix)]):
-                self._fix_tables.change(number, entry)
+        for listener in self._listeners([row.kind]):
+            listener.on_replace(seq, row)
 
     def _drop_derived(self, project: str, seq: int) -> None:  # noqa: ARG002  # its number tells the project too
         run = self._connection.execute
@@ -189,7 +182,7 @@ class SqliteWriter(SqlWriter):
         run("DELETE FROM record_key WHERE seq = ?", (seq,))
 
     def _drop_vector(self, project: str, seq: int) -> None:
-        vectors.drop(self._session, project, seq)
+        vectors.drop(self.session, project, seq)
 
     def erase(self, project: str, record_ids: Sequence[str], tombstones: Sequence[Event]) -> int:
         erased = super().erase(project, record_ids, tombstones)
@@ -233,22 +226,18 @@ class SqliteWriter(SqlWriter):
         draw_number(self._connection)
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
-        vectors.set_embedder(self._session, project, name, dimension)
+        vectors.set_embedder(self.session, project, name, dimension)
 
     def keep_vectors(self, project: str, vectors_of: Iterable[tuple[str, bytes]]) -> None:
-        vectors.keep(self._session, project, vectors_of)
+        vectors.keep(self.session, project, vectors_of)
 
     def recount(self, project: str) -> None:
         super().recount(project)
-        if project == DEFAULT_PROJECT:
-            self._fix_tables.refill()
+        for listener in listeners(self.session):
+            listener.rebuild(project)
 
     def number_of(self, project: str, record_id: str) -> int | None:
-        return self._fix_tables.id_of(record_id) if project == DEFAULT_PROJECT else None
-
-    def tree(self, project: str) -> TreeIndex:
-        """What is known of the tree of files beside this file, as part of this transaction."""
-        return TreeIndex(self._connection, project)
+        return self._seq_of(project, record_id) if project == DEFAULT_PROJECT else None
 
     def _index_remembers(self) -> bool:
         """FTS5 removes erased terms from its leaves, but keeps some as signposts between leaves. Whether there is a signpost
@@ -263,16 +252,6 @@ class SqliteWriter(SqlWriter):
             if beginning and not any(term.encode().startswith(beginning) for (term,) in terms):
                 return True
         return False
-
-
-def _fix_of(kept: Kept) -> FixEntry | None:
-    """What the tables of fix history show of a record, as it is now."""
-    entry = entry_of(kept.record) if kept.taught.project_id == DEFAULT_PROJECT else None
-    return shortened(entry) if entry and is_packed(kept.body) else entry
-
-
-def _is_rollback(kept: Kept) -> bool:
-    return isinstance(kept.record, Decision) and kept.record.action == "rollback"
 
 
 # ---- sqlite ------------------------------------------------------------
@@ -321,12 +300,17 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _connected(self) -> Iterator[apsw.Connection]:
-        with storage_errors(self._path), self._pool.connection() as connection:
+        try:
+            connection = self._pool.borrow()
             try:
                 yield connection
             except apsw.Error as error:
                 clear_after(error, connection)
                 raise
+            finally:
+                self._pool.give_back(connection)
+        except ERRORS as error:
+            raise translated(error, self._path) from error
 
     @contextmanager
     def _consistent(self) -> Iterator[apsw.Connection]:
@@ -336,12 +320,12 @@ class SqliteStore(SqlStore):
             yield connection  # giving it back ends the transaction
 
     @contextmanager
-    def _reading(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002  # whoever may read the file may read all
+    def read(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002  # whoever may read the file may read all
         with self._connected() as connection:
             yield SqliteSession(connection)
 
     @contextmanager
-    def _snapshot(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002
+    def snapshot(self, project: str) -> Iterator[SqliteSession]:  # noqa: ARG002
         with self._consistent() as connection:
             yield SqliteSession(connection)
 
@@ -377,7 +361,7 @@ class SqliteStore(SqlStore):
 
     def last_arrived(self, project: str, limit: int) -> list[Stored]:
         sql = (
-            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {phrases.trusted(SQLITE)} "
+            f"SELECT {STORED} FROM record r WHERE r.project_id = ?1 AND r.{ORDINARY} AND {trusted_record(SQLITE)} "
             f"AND r.seq > (SELECT max(seq) FROM record) - {limits.ARRIVALS_LOOKED_THROUGH_MAX} ORDER BY r.seq DESC LIMIT ?2"
         )
         return self._stored(project, sql, (project, limit))
@@ -385,13 +369,15 @@ class SqliteStore(SqlStore):
     def search(self, project: str, terms: Sequence[str], filters: Filters, limit: int) -> list[tuple[Found, float]]:
         if not terms:
             return []
-        where, values = phrases.searchable(SQLITE, project, filters)
+        where, values = search_condition_of(SQLITE, project, filters)
         match, most, first = len(values) + 1, len(values) + 2, len(values) + 3
         scored = f"SELECT rowid AS seq, -bm25(record_text) AS score FROM record_text WHERE record_text MATCH ?{match}"
         # The best by their words alone, which nearly always pass; only where too few do, all that match are asked.
         sources = [f"{scored} ORDER BY bm25(record_text), rowid DESC LIMIT ?{first}", scored]
         with self._connected() as connection:
-            columns = self._found_columns(connection, project)
+            # Who voted for a hit is read only where anybody ever did.
+            voted = "SELECT EXISTS (SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit')"
+            columns = found_columns(SQLITE, votes=bool(connection.execute(voted, (project,)).get))
             few = connection.execute("SELECT coalesce(max(seq), 0) FROM record").get < limits.FIRST_BY_WORDS_FROM_RECORDS
             for chosen in dict.fromkeys((self._rare_enough(connection, terms), tuple(terms))):  # all of them, if need be
                 words = " OR ".join(f'"{term}"' for term in chosen)
@@ -411,13 +397,8 @@ class SqliteStore(SqlStore):
                     if len(rows) >= limit:
                         break
                 if rows:
-                    return [(phrases.found(row[:-1]), row[-1]) for row in rows]
+                    return [(found_of(row[:-1]), row[-1]) for row in rows]
         return []
-
-    def _found_columns(self, connection: apsw.Connection, project: str) -> str:
-        """What is read of a hit; who voted for it only where anybody ever did."""
-        sql = "SELECT EXISTS (SELECT 1 FROM tally WHERE project_id = ? AND scope = 'credit')"
-        return phrases.found_columns(SQLITE, votes=bool(connection.execute(sql, (project,)).get))
 
     def _rare_enough(self, connection: apsw.Connection, terms: Sequence[str]) -> tuple[str, ...]:
         """Without terms that a tenth of all records have: they cost the most and tell the least. How many have a term is
@@ -441,7 +422,7 @@ class SqliteStore(SqlStore):
 
     def stream(self, project: str) -> Generator[Stored]:
         with self._consistent() as connection:
-            for row in connection.execute(phrases.STREAM, (project,)):
+            for row in connection.execute(STREAM, (project,)):
                 yield Stored._make(row)
 
     def rows(self, project: str) -> Generator[tuple[Row, list[Event]]]:
@@ -462,7 +443,7 @@ class SqliteStore(SqlStore):
 
     def events(self, project: str) -> Generator[Event]:
         with self._consistent() as connection:
-            for (body,) in connection.execute(phrases.EVENTS, (project,)):
+            for (body,) in connection.execute(EVENTS, (project,)):
                 yield event_of(body)
 
     def projects(self) -> list[str]:
@@ -487,13 +468,15 @@ class SqliteStore(SqlStore):
     def count(self, project: str, filters: Filters, *, trusted: bool = False) -> int:
         only_time = Filters(kind="fix", since=filters.since, until=filters.until)
         if trusted and project == DEFAULT_PROJECT and filters == only_time:  # an index has just these
-            with self._connected() as connection:
-                return FixTables(connection).count(filters.since, filters.until)
+            first, last = (text_of(at) if at else end for at, end in ((filters.since, ""), (filters.until, "~")))
+            sql = "SELECT count(*) FROM fix_history WHERE timestamp >= ?1 AND timestamp < ?2"
+            ((found,),) = self._select(project, sql, (first, last))
+            return int(found)
         return super().count(project, filters, trusted=trusted)
 
     def nearest(self, project: str, vector: Sequence[float], filters: Filters, limit: int) -> list[tuple[Found, float]]:
         with self._connected() as connection:
-            kept = phrases.embedder_of(SqliteSession(connection), project)
+            kept = embedder_of(SqliteSession(connection), project)
             if kept is None:
                 return []
             known = self._vectors.get(project)
@@ -502,15 +485,15 @@ class SqliteStore(SqlStore):
             wanted = limit * _NEAREST_SPARE if filters == Filters() else None
             best = known[1].nearest(connection, vector, wanted)
             cosines = dict(best)
-            where, values = phrases.searchable(SQLITE, project, filters)
+            where, values = search_condition_of(SQLITE, project, filters)
             within = SQLITE.within("r.seq", values.add(SQLITE.listed(cosines)))
             # NOT INDEXED: by the row numbers, not through all records of the project.
             sql = (
-                f"SELECT {phrases.found_columns(SQLITE)}, r.seq FROM record r NOT INDEXED JOIN record_text "
+                f"SELECT {found_columns(SQLITE)}, r.seq FROM record r NOT INDEXED JOIN record_text "
                 f"ON record_text.rowid = r.seq JOIN record_vector v ON v.seq = r.seq WHERE {where} AND {within}"
             )
             rows: list[Any] = connection.execute(sql, values).fetchall()
-        found = [(phrases.found(row[:-1]), cosines[row[-1]]) for row in rows]
+        found = [(found_of(row[:-1]), cosines[row[-1]]) for row in rows]
         return sorted(found, key=lambda pair: (-pair[1], pair[0].id))[:limit]
 
     def without_vector(self, project: str, limit: int) -> list[Stored]:
@@ -523,22 +506,8 @@ class SqliteStore(SqlStore):
 
     def untrue_tallies(self, project: str) -> int:
         with self._consistent() as connection:
-            differing = tallies.count_differing(SqliteSession(connection), SQLITE, project)
-            return differing + (FixTables(connection).count_differing() if project == DEFAULT_PROJECT else 0)
-
-    @contextmanager
-    def fix_tables(self) -> Iterator[FixTables]:
-        """The tables of fix history, to read as of one instant."""
-        with self._consistent() as connection:
-            yield FixTables(connection)
-
-    # --- the tree ---
-
-    @contextmanager
-    def tree(self, project: str) -> Iterator[TreeIndex]:
-        """What is known of the tree of files beside this file, to read."""
-        with self._connected() as connection:
-            yield TreeIndex(connection, project)
+            differing = count_differing(SqliteSession(connection), SQLITE, project)
+            return differing + sum(each.count_differing(project) for each in listeners(SqliteSession(connection)))
 
     # --- the file ---
 
@@ -610,7 +579,6 @@ class _WriteTransaction:
 
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
-        self._errors = storage_errors(store._path)
         self._turn = store._pool.write_turn
         self._connection: apsw.Connection | None = None
         self._writer: SqliteWriter | None = None
@@ -621,15 +589,16 @@ class _WriteTransaction:
             # Threads of this process queue on a lock, which wakes at once; processes try again and again.
             if not self._turn.acquire(timeout=limits.BUSY_TIMEOUT_MS / 1000):
                 raise BusyError(f"another thread of this process was writing to {self._store._path} for too long; try again")
-            with self._errors:
-                self._connection = self._store._pool.borrow()
-                if not self._store._has_log:
-                    self._store._begin_log(self._connection)
-                self._connection.execute("BEGIN IMMEDIATE")
+            self._connection = self._store._pool.borrow()
+            if not self._store._has_log:
+                self._store._begin_log(self._connection)
+            self._connection.execute("BEGIN IMMEDIATE")
             self._writer = SqliteWriter(self._connection)
             return self._writer
-        except BaseException:
+        except BaseException as error:
             self._leave()
+            if isinstance(error, ERRORS):
+                raise translated(error, self._store._path) from error
             raise
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -637,23 +606,23 @@ class _WriteTransaction:
         kept = False
         failure = error
         try:
-            with self._errors:
-                if error is None:
+            if error is None:
+                try:
                     if self._writer:
                         self._writer.finish()
                     self._connection.execute("COMMIT")
                     kept = True
                     self._store._warn_when_nearly_full(self._connection)
-                elif isinstance(error, apsw.Error | UnicodeDecodeError):
-                    raise error
-        except StorageError as told:
-            failure = told.__cause__
-            raise
+                except ERRORS as refused:
+                    failure = refused
+            if isinstance(failure, ERRORS):
+                raise translated(failure, self._store._path) from failure
         finally:
             try:
                 if not kept and self._writer and self._writer.undos:
                     self._undo()
-                clear_after(failure, self._connection)
+                if failure is not None:
+                    clear_after(failure, self._connection)
             finally:
                 self._leave()
         if error is None and self._store._erasure_pending:

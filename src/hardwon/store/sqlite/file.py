@@ -34,14 +34,13 @@ from typing import Final
 import apsw
 
 from hardwon import limits
-from hardwon.errors import BusyError, DamagedError, ForeignFileError, FullError, NewerFileError, PlaceError, StorageError
+from hardwon.errors import DamagedError, ForeignFileError, NewerFileError, PlaceError
 from hardwon.learn.tallies import keys_of
 from hardwon.outside import files
-from hardwon.store.fix_tables import FixTables
-from hardwon.store.knowledge import recount
-from hardwon.store.rows import is_whole, original_of, untrue_events
+from hardwon.store.base import listeners, recount
+from hardwon.store.query import is_whole, original_of, untrue_events
 from hardwon.store.sqlite.migrations import APPLICATION_ID, KNOWLEDGE_SINCE, MIGRATIONS, SCHEMA_VERSION
-from hardwon.store.sqlite.session import SQLITE, SqliteSession, draw_number
+from hardwon.store.sqlite.session import CUT_OFF, SQLITE, SqliteSession, draw_number, is_cut_off, storage_errors
 from hardwon.store.types import Finding, Progress, Stored
 
 # ---- sqlite check ------------------------------------------------------------
@@ -198,56 +197,6 @@ os.register_at_fork(after_in_child=_in_child)
 
 _PAGE_BYTES: Final = 4096
 _BACKUP_STEP_PAGES: Final = 4096
-_DISK_REFUSED: Final = frozenset(
-    {
-        apsw.SQLITE_IOERR_WRITE,
-        apsw.SQLITE_IOERR_FSYNC,
-        apsw.SQLITE_IOERR_DIR_FSYNC,
-        apsw.SQLITE_IOERR_TRUNCATE,
-        apsw.SQLITE_IOERR_SHMSIZE,
-        apsw.SQLITE_IOERR_SHMMAP,
-    }
-)
-
-_CUT_OFF: Final = frozenset({apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS})
-"""The file has less in it than it says."""
-
-
-def _is_cut_off(error: apsw.IOError) -> bool:
-    return getattr(error, "extendedresult", 0) in _CUT_OFF
-
-
-class storage_errors:  # noqa: N801  # used like a function; a class because writes pass through it and a generator costs more
-    """Every error of SQLite, as one of ours that says what to do."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, apsw.Error | UnicodeDecodeError):
-            raise _translated(error, self._path) from error
-
-
-def _translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageError:
-    if isinstance(error, apsw.BusyError):
-        return BusyError(f"{path} was locked by another writer for too long; nothing was changed, try again")
-    if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in _DISK_REFUSED:
-        return FullError(_no_room(path))
-    if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
-        return DamagedError(f"{path} is damaged ({error}). It was left as it is: copy it aside, then restore a backup")
-    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
-        return PlaceError(f"{path} cannot be opened for writing ({error}): check who owns the file and its folder")
-    return StorageError(f"SQLite refused an operation on {path} ({error}): check the disk, and run doctor")
-
-
-def _no_room(path: Path) -> str:
-    return (
-        f"no room to write {path}: the disk, a quota or the bound on the memory's size is reached. Nothing was changed "
-        "and everything acknowledged before is kept; free some space and try again"
-    )
 
 
 def connect(path: Path, bytes_max: int = limits.MEMORY_BYTES_MAX, busy_timeout_ms: int | None = None) -> apsw.Connection:
@@ -286,27 +235,6 @@ def be_patient(connection: apsw.Connection, busy_timeout_ms: int | None = None) 
         return True
 
     connection.set_busy_handler(try_again)
-
-
-def is_sound(connection: apsw.Connection) -> bool:
-    """Whether a connection can be lent again; what it was in the middle of is taken back."""
-    try:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-    except apsw.Error:  # it may be closed already
-        return False
-    return True
-
-
-def clear_after(error: BaseException | None, connection: apsw.Connection) -> None:
-    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on to remember what it was
-    about to write, and would write it with the next one: words of records that nobody has. So the connection reads the
-    schema anew, which has FTS5 begin anew. It stays open: on a full disk there may be no room to open another."""
-    if isinstance(error, apsw.Error) and not isinstance(error, apsw.BusyError):
-        try:
-            connection.execute("PRAGMA writable_schema = RESET").fetchall()
-        except apsw.Error:
-            connection.close()
 
 
 def create_if_missing(path: Path) -> bool:
@@ -410,7 +338,7 @@ def check_whole_file(connection: apsw.Connection) -> list[str]:
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         found = [str(error)]
     except apsw.IOError as error:
-        if not _is_cut_off(error):
+        if not is_cut_off(error):
             raise
         found = [str(error)]
     return found
@@ -432,7 +360,7 @@ def _one_state(connection: apsw.Connection) -> Iterator[None]:
 def _refuse_unread(found: Sequence[str]) -> None:
     """A check of SQLite's tells of a page that the disk did not read as of one that is wrong."""
     for code in (int(code) for line in found for code in re.findall(r"unable to get the page\. error code=(\d+)", line)):
-        if code & 0xFF == apsw.SQLITE_IOERR and code not in _CUT_OFF:
+        if code & 0xFF == apsw.SQLITE_IOERR and code not in CUT_OFF:
             raise apsw.exception_for(code)
 
 
@@ -448,7 +376,8 @@ def migrate(connection: apsw.Connection) -> None:
                 connection.execute(MIGRATIONS[version - 1]).fetchall()
                 if version == KNOWLEDGE_SINCE:
                     _derive_knowledge(connection)
-                    FixTables(connection).refill()
+                    for listener in listeners(SqliteSession(connection)):
+                        listener.rebuild(None)
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", version)
                 if version == SCHEMA_VERSION:
@@ -611,7 +540,7 @@ def _is_of_another_program(path: Path) -> bool:
         except (apsw.NotADBError, apsw.CorruptError):
             return False
         except apsw.IOError as error:
-            if not _is_cut_off(error):
+            if not is_cut_off(error):
                 raise
             return False
 

@@ -10,12 +10,12 @@ record_key   what records are found by exactly: signatures, failure hashes, what
 record_vector, embedder   vectors of records, and which embedder made them, where one is used.
 tally        what the records taught, counted (`learn.lessons` lists the scopes). Derived, like everything but body and event.
 state        what only this file needs to know, such as when it was last consolidated, or the number of the last transaction
-             (`store.sqlite_log`). Never merged or exported.
-tree, tree_folder, tree_file   the files that mirror experiences, where a project has a tree (`store.tree_index`). Triggers
+             (`store.sqlite.log`). Never merged or exported.
+tree, tree_folder, tree_file   the files that mirror experiences, where a project has a tree (`tree.tables`). Triggers
              note what happens to records, whoever does it, so that their files follow.
 tree_forgotten   ids of files whose memory was forgotten: they are not taken in again. Like state, of this place alone.
 fix_history, issue_patterns, model_characteristics   the tables of fix history, for any SQLite client to read: the fixes of the
-             default project. Derived, and refused to whoever writes into them directly (`store.fix_tables`). Their indexes are
+             default project. Derived, and refused to whoever writes into them directly (`fixes.tables`). Their indexes are
              wider than their names say, so that common questions are answered by an index alone.
 fix_count, fix_left_out, fix_guard   what those tables are kept with: sums, the authors that do not count, the lock.
 

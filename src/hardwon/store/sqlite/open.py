@@ -23,7 +23,7 @@ import apsw
 from hardwon import limits
 from hardwon.store.pool import Pool
 from hardwon.store.sqlite import file as presence
-from hardwon.store.sqlite.file import is_sound, storage_errors
+from hardwon.store.sqlite.session import is_sound, storage_errors
 
 
 class OpenFile:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import apsw
 
 from hardwon.errors import DamagedError
-from hardwon.store.phrases import embedder_of
+from hardwon.store.query import embedder_of
 from hardwon.store.types import Session
 
 

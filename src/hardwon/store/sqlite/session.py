@@ -1,20 +1,24 @@
-"""How SQLite runs and words the statements that engines share."""
+"""How SQLite runs and words the statements that engines share, what its errors mean, when a connection can be lent again."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import apsw
 
+from hardwon.errors import BusyError, DamagedError, FullError, PlaceError, StorageError
 from hardwon.records.kinds import SOLVED_FROM
 from hardwon.store.types import Dialect, Session, Values
 
 
 class SqliteSession(Session):
     """A connection that somebody has borrowed."""
+
+    connection: apsw.Connection
 
     def __init__(self, connection: apsw.Connection) -> None:
         self.connection = connection
@@ -114,3 +118,77 @@ def draw_number(connection: apsw.Connection) -> None:
         f"ON CONFLICT DO UPDATE SET value = excluded.value | ((value & {NUMBER_MAX}) << 32)",
         (NUMBER_NAME, _EIGHT_BYTES | number),
     )
+
+
+# ---- errors ------------------------------------------------------------
+
+_DISK_REFUSED: Final = frozenset(
+    {
+        apsw.SQLITE_IOERR_WRITE,
+        apsw.SQLITE_IOERR_FSYNC,
+        apsw.SQLITE_IOERR_DIR_FSYNC,
+        apsw.SQLITE_IOERR_TRUNCATE,
+        apsw.SQLITE_IOERR_SHMSIZE,
+        apsw.SQLITE_IOERR_SHMMAP,
+    }
+)
+
+CUT_OFF: Final = frozenset({apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS})
+"""The file has less in it than it says."""
+
+
+def is_cut_off(error: apsw.IOError) -> bool:
+    return getattr(error, "extendedresult", 0) in CUT_OFF
+
+
+ERRORS: Final = (apsw.Error, UnicodeDecodeError)
+
+
+class storage_errors:  # noqa: N801  # used like a function; a class because writes pass through it and a generator costs more
+    """Every error of SQLite, as one of ours that says what to do."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, ERRORS):
+            raise translated(error, self._path) from error
+
+
+def translated(error: apsw.Error | UnicodeDecodeError, path: Path) -> StorageError:
+    if isinstance(error, apsw.BusyError):
+        return BusyError(f"{path} was locked by another writer for too long; nothing was changed, try again")
+    if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", 0) in _DISK_REFUSED:
+        return FullError(
+            f"no room to write {path}: the disk, a quota or the bound on the memory's size is reached. Nothing was changed "
+            "and everything acknowledged before is kept; free some space and try again"
+        )
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError | UnicodeDecodeError):
+        return DamagedError(f"{path} is damaged ({error}). It was left as it is: copy it aside, then restore a backup")
+    if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError | apsw.AuthError):
+        return PlaceError(f"{path} cannot be opened for writing ({error}): check who owns the file and its folder")
+    return StorageError(f"SQLite refused an operation on {path} ({error}): check the disk, and run doctor")
+
+
+def is_sound(connection: apsw.Connection) -> bool:
+    """Whether a connection can be lent again; what it was in the middle of is taken back."""
+    try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    except apsw.Error:  # it may be closed already
+        return False
+    return True
+
+
+def clear_after(error: BaseException | None, connection: apsw.Connection) -> None:
+    """Where the disk fails in the middle of a transaction, SQLite takes it back, but FTS5 may go on to remember what it was
+    about to write, and would write it with the next one: words of records that nobody has. So the connection reads the
+    schema anew, which has FTS5 begin anew. It stays open: on a full disk there may be no room to open another."""
+    if isinstance(error, apsw.Error) and not isinstance(error, apsw.BusyError):
+        try:
+            connection.execute("PRAGMA writable_schema = RESET").fetchall()
+        except apsw.Error:
+            connection.close()

@@ -22,6 +22,7 @@ from hardwon import limits
 from hardwon.errors import VALUE_CHARS_SHOWN, InvalidInputError
 from hardwon.memory import Memory, intake
 from hardwon.memory.project import batches
+from hardwon.memory.record import ENVELOPE_KEYWORDS, metadata_of
 from hardwon.records.fields import ABSENT, check_keys, new_id, now, parse_time
 from hardwon.records.kinds import OUTCOMES, ROUTES, Experience, Metadata, Moment, Source, safe_summary
 from hardwon.store.types import Progress
@@ -45,7 +46,7 @@ ERROR_RANGES: Final[Ranges] = {"runtime": (35, 45), "syntax": (20, 30), "logic":
 TASK_RANGES: Final[Ranges] = {"debug": (35, 45), "write": (25, 35), "refactor": (15, 25), "explain": (5, 10)}
 
 _OWN: Final = frozenset({"content", "outcome", "tool", "summary"})
-_RESERVED: Final = frozenset(Experience.model_fields) - _OWN - frozenset(intake.ENVELOPE_KEYWORDS)
+_RESERVED: Final = frozenset(Experience.model_fields) - _OWN - frozenset(ENVELOPE_KEYWORDS)
 _SUMMARY: Final = re.compile(rf"[a-z0-9_-]{{1,{limits.SUMMARY_CHARS_MAX}}}")
 _BYTES_MAX: Final = limits.RECORD_BYTES_MAX // 2  # placeholders for secrets may be longer than what they stand for
 
@@ -353,7 +354,7 @@ def check(entry: object, at: datetime, author: str | None = None) -> tuple[Exper
         return None, [Wrong("entry", entry, "is not a memory", "give a dictionary with content, outcome and summary")]
     if not all(isinstance(key, str) for key in entry):
         return None, [Wrong("entry", entry, "has a key that is not text", "name every key by a text")]
-    envelope = {key: entry[key] for key in intake.ENVELOPE_KEYWORDS if key in entry}
+    envelope = {key: entry[key] for key in ENVELOPE_KEYWORDS if key in entry}
     given = {key: value for key, value in entry.items() if key not in envelope and (value is not None or key in _RESERVED)}
     if author is not None:
         envelope.setdefault("author", author)
@@ -444,7 +445,7 @@ def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
     """Files are those of the place that the data set comes from, so they are named and not hashed."""
     stable = {key: value for key, value in envelope.items() if key not in ("timestamp", "related_files", "recalled")}
     plain = stable.keys() <= {"author"} and isinstance(stable.get("author", ""), str)
-    whole = _plain(stable.get("author", "agent")) if plain else intake.metadata(stable, at, None)
+    whole = _plain(stable.get("author", "agent")) if plain else metadata_of(stable, at, None)
     related = intake.items("related_files", envelope.get("related_files", ()))
     files = [{"path": str(path) if isinstance(path, Path) else path} for path in related]
     checked = Moment.model_validate({"related_files": files}).related_files if files else []
@@ -458,4 +459,4 @@ def _metadata(envelope: Mapping[str, Any], at: datetime) -> Metadata:
 @lru_cache(64)
 def _plain(author: str) -> Metadata:
     """Most entries name an author at most: the same envelope but for its time."""
-    return intake.metadata({"author": author}, now(), None)
+    return metadata_of({"author": author}, now(), None)

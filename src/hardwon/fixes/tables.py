@@ -25,12 +25,11 @@ from hardwon.learn.odds import ATTEMPTS_OF_FULL_CONFIDENCE
 from hardwon.learn.tallies import APPLIED, SUCCEEDED, cleaned_key, same_strategy_key
 from hardwon.outside.locations import DEFAULT_PROJECT
 from hardwon.records.fields import from_us
-from hardwon.records.kinds import VOUCHED_STATUSES
-from hardwon.store.knowledge import rolled_back_authors
-from hardwon.store.phrases import FIXES
-from hardwon.store.rows import is_packed, original_of, plain_body
-from hardwon.store.sqlite.session import SQLITE, SqliteSession
-from hardwon.store.types import Stored
+from hardwon.records.kinds import VOUCHED_STATUSES, Decision
+from hardwon.store.base import Kept, Listener
+from hardwon.store.query import FIXES, did, is_packed, original_of, rolled_back_authors
+from hardwon.store.sqlite.session import SQLITE
+from hardwon.store.types import Row, Session, Stored
 from hardwon.text.words import canonical
 
 COLUMNS: Final = ", ".join(FixRow._fields)
@@ -80,15 +79,51 @@ class Learned(NamedTuple):
     patterns: list[PatternRow]
 
 
-class FixTables:
+class FixTables(Listener):
     """The tables of one file, or, to check them, fresh ones beside them."""
 
-    def __init__(self, connection: apsw.Connection, prefix: str = "main.") -> None:
-        self._connection = connection
-        self._run = connection.execute
+    def __init__(self, session: Session, prefix: str = "main.") -> None:
+        super().__init__(session)
+        self._connection: apsw.Connection = session.connection
+        self._run = self._connection.execute
         self._prefix = prefix
         self._words: dict[str, tuple[list[str], str] | None] = {}
         self._sources: dict[str, str | None] = {}
+
+    # --- what happens to records ---------------------------------------------------------------------------------------
+
+    def on_append(self, added: Sequence[tuple[int, Row]]) -> None:
+        fixes = [(seq, row.author, row.status, entry) for seq, row in added if (entry := _entry_of_row(row))]
+        if fixes:
+            self.add(self.counting(fixes))
+            self.number_given(fixes[-1][0])
+        if any(row.kind == "decision" for _, row in added):
+            self.follow_rollbacks()
+
+    def on_replace(self, seq: int, row: Row) -> None:
+        entry = _entry_of_row(row)
+        for number, counted in self.counting([(seq, row.author, row.status, entry)] if entry else ()):
+            self.change(number, counted)
+
+    def on_status(self, kept: Kept, status: str) -> None:
+        author, entry = kept.taught.author, _entry_of(kept)
+        if entry:
+            counted, counts = (self.counting([(kept.seq, author, each, entry)]) for each in (kept.taught.status, status))
+            if bool(counted) != bool(counts):
+                self.add(counts)
+                self.take_out([] if counts else counted)
+        elif _is_rollback(kept):
+            self.follow_rollbacks()
+
+    def on_erase(self, gone: Sequence[Kept]) -> None:
+        fixes = [(kept.seq, kept.taught.author, kept.taught.status, entry) for kept in gone if (entry := _entry_of(kept))]
+        self.take_out(self.counting(fixes) if fixes else [])
+        if any(map(_is_rollback, gone)):
+            self.follow_rollbacks()
+
+    def rebuild(self, project: str | None) -> None:
+        if project in (None, DEFAULT_PROJECT):
+            self.refill()
 
     # --- keeping them current -----------------------------------------------------------------------------------------
 
@@ -127,7 +162,7 @@ class FixTables:
         return [(seq, entry) for seq, author, status, entry in entries if status != "archived" and author not in left_out]
 
     def _rolled_back(self) -> set[str]:
-        return rolled_back_authors(SqliteSession(self._connection), SQLITE, DEFAULT_PROJECT)
+        return rolled_back_authors(self.session, SQLITE, DEFAULT_PROJECT)
 
     def follow_rollbacks(self) -> None:
         """After a rollback, or after one was taken back: the sources that count are others."""
@@ -390,13 +425,6 @@ class FixTables:
         for row in self._run(sql, (*values, limit)):
             yield FixRow(*row)
 
-    def count(self, since: datetime | None, until: datetime | None) -> int:
-        """How many rows are of a span of time."""
-        first, last = ("" if since is None else text_of(since)), ("~" if until is None else text_of(until))
-        sql = "SELECT count(*) FROM main.fix_history WHERE timestamp >= ? AND timestamp < ?"
-        found: int = self._run(sql, (first, last)).get
-        return found
-
     def id_of(self, record_id: str) -> int | None:
         sql = f"SELECT seq FROM main.record WHERE project_id = '{DEFAULT_PROJECT}' AND id = ? AND kind = 'fix'"
         number: int | None = self._run(sql, (record_id,)).get
@@ -438,9 +466,11 @@ class FixTables:
 
     # --- checking -----------------------------------------------------------------------------------------------------
 
-    def count_differing(self) -> int:
-        """How many rows are not what the records say. Texts of a strategy may differ in what makes no other strategy of it."""
-        fresh = FixTables(self._connection, _FRESH)
+    def count_differing(self, project: str) -> int:
+        """Texts of a strategy may differ in what makes no other strategy of it."""
+        if project != DEFAULT_PROJECT:
+            return 0
+        fresh = FixTables(self.session, _FRESH)
         for table in _TABLES:
             self._run(f"DROP TABLE IF EXISTS {_FRESH}{table}").fetchall()
             definition: str = self._run("SELECT sql FROM main.sqlite_schema WHERE name = ?", (table,)).get
@@ -452,7 +482,7 @@ class FixTables:
         for table in _TABLES:
             self._run(f"DROP TABLE {_FRESH}{table}").fetchall()
         guard = self._run("SELECT open FROM main.fix_guard").fetchall()
-        return differing + len(self._left_out() ^ rolled_back) + (guard != [(0,)])
+        return differing + len(self._left_out() ^ rolled_back) + int(guard != [(0,)])
 
     def _differing(self, table: str) -> int:
         columns, texts = _COMPARED[table]
@@ -492,17 +522,6 @@ def _add_to(sums: dict[tuple[str, str, str], list[int]], place: tuple[str, str, 
     sums[place] = list(figures) if known is None else [one + other for one, other in zip(known, figures, strict=True)]
 
 
-def did(body: str) -> tuple[list[str], str] | None:
-    """What a fix did, as far as its strategy tells it from others. None where it cannot be read."""
-    try:
-        said = json.loads(plain_body(body))
-    except (ValueError, KeyError):
-        return None
-    given = (" ".join(command.split())[: limits.LESSON_CHARS_MAX] for command in said.get("fix_commands", ()))
-    commands = list(islice(filter(None, given), limits.FIXES_LISTED_MAX))
-    return commands, "" if commands else " ".join(said.get("analysis", "").split())[: limits.LESSON_CHARS_MAX]
-
-
 def _counted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[str, int, int]]:
     return [(item, attempts, verified) for item, attempts, verified in rows]
 
@@ -513,3 +532,19 @@ def _as_json(values: Sequence[str]) -> str:
 
 def _without_wording(row: tuple[Any, ...], texts: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(canonical(value) if place in texts and value else value for place, value in enumerate(row))
+
+
+def _entry_of_row(row: Row) -> FixEntry | None:
+    """What the tables show of a new row; None of what they are not about."""
+    entry = entry_of(row.record) if row.record and row.project_id == DEFAULT_PROJECT else None
+    return shortened(entry) if entry and is_packed(row.body) else entry
+
+
+def _entry_of(kept: Kept) -> FixEntry | None:
+    """The same of a record as it is kept."""
+    entry = entry_of(kept.record) if kept.taught.project_id == DEFAULT_PROJECT else None
+    return shortened(entry) if entry and is_packed(kept.body) else entry
+
+
+def _is_rollback(kept: Kept) -> bool:
+    return isinstance(kept.record, Decision) and kept.record.action == "rollback"

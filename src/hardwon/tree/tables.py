@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import apsw
 
-from hardwon.store.types import Stored
+from hardwon.store.types import Session, Stored
 
 DUE, IN_STEP, GOING, PAST = range(4)
 NOTHING_THERE: Final = -(2**63)
@@ -99,9 +99,10 @@ class Tree(NamedTuple):
 
 
 class TreeIndex:
-    """The rows of one project's tree, on a connection that somebody else lends and whose transaction somebody else owns."""
+    """The rows of one project's tree, on a session that somebody else lends and whose transaction somebody else owns."""
 
-    def __init__(self, connection: apsw.Connection, project: str) -> None:
+    def __init__(self, session: Session, project: str) -> None:
+        connection: apsw.Connection = session.connection  # only a local file has a tree beside it
         self._run = connection.execute
         self._run_many = connection.executemany
         self._project = project
