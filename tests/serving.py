@@ -22,7 +22,7 @@ from hardwon import Memory
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.rest import server as rest_server
 from hardwon.surfaces.rest.app import build_app
-from hardwon.surfaces.rest.guard import Settings
+from hardwon.surfaces.rest.guard import ServerOptions
 from hardwon.trust.access import Caller, Scope
 
 PROJECT = "default"
@@ -68,7 +68,7 @@ def served(
     ready = threading.Event()
     with Memory(folder / "brain", PROJECT, checkout=False) as memory:
         place = memory.location
-        chosen = Settings(
+        chosen = ServerOptions(
             "127.0.0.1", listening.getsockname()[1], PROJECT, Path(place).parent, certificate is not None, **settings
         )
         gate = Gate(

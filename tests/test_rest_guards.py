@@ -22,7 +22,7 @@ from command_line import at_once, hardwon_does
 from hardwon import Memory, limits
 from hardwon.surfaces.cli import serve as cli_serve
 from hardwon.surfaces.rest import server as rest_server
-from hardwon.surfaces.rest.guard import Settings
+from hardwon.surfaces.rest.guard import ServerOptions
 from hardwon.trust.access import Caller
 from serving import PROJECT, Process, Served, served, wait_until
 
@@ -60,10 +60,10 @@ def test_its_own_names_are_known(running: Served) -> None:
 
 def test_names_follow_the_address() -> None:
     every = "0.0.0.0"  # noqa: S104
-    wide = Settings(every, 80, PROJECT, Path(), allow_hosts=("a.example:8080",))
+    wide = ServerOptions(every, 80, PROJECT, Path(), allow_hosts=("a.example:8080",))
     assert all(map(wide.knows_host, ("localhost", "a.example:8080")))
     assert not any(map(wide.knows_host, ("a.example", every, "localhost:81")))
-    one = Settings("192.0.2.7", 443, PROJECT, Path(), tls=True)
+    one = ServerOptions("192.0.2.7", 443, PROJECT, Path(), tls=True)
     assert all(map(one.knows_host, ("192.0.2.7", "192.0.2.7:443")))
     assert not any(map(one.knows_host, ("192.0.2.7:80", "localhost")))
     assert one.knows_origin("https://192.0.2.7", "192.0.2.7")

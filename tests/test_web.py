@@ -22,7 +22,7 @@ from hardwon.fixes.reports import IssueTypeRecord
 from hardwon.records.kinds import Experience
 from hardwon.surfaces.web import look
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.pages import Request, pairs_of
+from hardwon.surfaces.web.pages import PageRequest, pairs_of
 from hardwon.surfaces.web.sessions import Sessions
 from hardwon.surfaces.web.site import COOKIE
 from hardwon.tree.datasets.demo import fill as fill_demo
@@ -325,7 +325,7 @@ def test_the_mark_changes_with_records_and_decisions(running: Served) -> None:
 
 
 def test_addresses_keep_the_range_and_escape_names() -> None:
-    request = Request("a/b", "search", "", {"range": "7d", "q": "x&y"}, Sessions().begin(None))
+    request = PageRequest("a/b", "search", "", {"range": "7d", "q": "x&y"}, Sessions().begin(None))
     assert request.url("map") == "/ui/a%2Fb/map?range=7d"
     assert request.here(range="all") == "/ui/a%2Fb/search?range=all&q=x%26y"
     older = replace(request, query={"cursor": "x", "tag": "t"})
@@ -333,8 +333,8 @@ def test_addresses_keep_the_range_and_escape_names() -> None:
     assert older.here(range="90d") == "/ui/a%2Fb/search?range=90d&tag=t", "another range begins at its beginning"
     assert request.url("record", "1/2", project="c", range=None, k="") == "/ui/c/record/1%2F2"
     assert request.since is not None
-    assert Request("a", "b", "", {"range": "all"}, request.session).since is None
-    assert Request("a", "b", "", {"range": "nonsense"}, request.session).range == "30d"
+    assert PageRequest("a", "b", "", {"range": "all"}, request.session).since is None
+    assert PageRequest("a", "b", "", {"range": "nonsense"}, request.session).range == "30d"
 
 
 def test_json_in_a_page_ends_no_script() -> None:

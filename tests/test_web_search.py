@@ -18,7 +18,7 @@ from hardwon.learn.topology import FolderCount, topology_of
 from hardwon.memory import Memory
 from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.web import map_page
-from hardwon.surfaces.web.pages import Request
+from hardwon.surfaces.web.pages import PageRequest
 from hardwon.surfaces.web.search_page import moment
 from hardwon.surfaces.web.sessions import Sessions
 from hardwon.surfaces.web.snippets import marked, snippet
@@ -130,7 +130,7 @@ def test_a_map_of_a_tree_is_bounded_and_leads_nowhere_where_no_filter_tells() ->
     assert places[0].success == 0
     intake = next(place for place in places if place.parts == ("_intake",))
     assert intake.success is None
-    request = Request(PROJECT, "map", "", {}, Sessions().begin(None))
+    request = PageRequest(PROJECT, "map", "", {}, Sessions().begin(None))
     assert map_page.behind(request, intake.parts) == ""
     assert map_page.behind(request, ("outcome=failure", f"mine={HOSTILE_NAME}")) == ""
     assert map_page.behind(request, ("outcome=failure", "mine=x~0123abcd")) == ""

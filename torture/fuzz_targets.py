@@ -425,7 +425,7 @@ def _llm_address(text: str) -> None:
 
 def _server_name(text: str) -> None:
     allowed: dict[str, Any] = {"allow_origins" if "://" in text else "allow_hosts": (text,)}
-    rest_settings.Settings("127.0.0.1", 80, "default", Path("/nowhere"), **allowed)
+    rest_settings.ServerOptions("127.0.0.1", 80, "default", Path("/nowhere"), **allowed)
 
 
 @contextmanager

@@ -78,7 +78,7 @@ class Client(_Methods):
     ) -> None:
         """`ca_file`: the certificates to trust instead of the system's. `plain_http`: send the token unencrypted to another
         machine, where the network is your own."""
-        self._wire = _Wire(url, token, timeout_s, ca_file, plain_http)
+        self._wire = _Connections(url, token, timeout_s, ca_file, plain_http)
         self.project = project
         root = repository_root(Path.cwd())
         self._repository = Repository(root) if root else None
@@ -326,7 +326,7 @@ for _name, _operation in OPERATIONS.items():
 # --- the wire ---------------------------------------------------------------------------------------------------------
 
 
-class _Place(NamedTuple):
+class _Address(NamedTuple):
     host: str
     port: int
     tls: ssl.SSLContext | None
@@ -340,7 +340,7 @@ class _Held:
         finalize(self, connection.close)
 
 
-class _Wire:
+class _Connections:
     """HTTP to one server: a connection for each thread, kept open between requests."""
 
     def __init__(self, url: str, token: str | None, timeout_s: float, ca_file: str | Path | None, plain_http: bool) -> None:
@@ -509,7 +509,7 @@ def _words(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) and error.strerror else str(error)) or type(error).__name__
 
 
-def _place_of(url: str, ca_file: str | Path | None, plain_http: bool) -> _Place:
+def _place_of(url: str, ca_file: str | Path | None, plain_http: bool) -> _Address:
     allowed = "an address such as https://memory.example.org or http://127.0.0.1:7433"
     try:
         parts = urlsplit(intake.text("url", url))
@@ -530,9 +530,9 @@ def _place_of(url: str, ca_file: str | Path | None, plain_http: bool) -> _Place:
         except OSError as error:  # SSLError is one
             raise InvalidInputError.one("ca_file", str(ca_file), f"a file of certificates in PEM ({_words(error)})") from None
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        return _Place(parts.hostname, port or 443, context)
+        return _Address(parts.hostname, port or 443, context)
     if parts.hostname not in _LOOPBACK and not plain_http:
         raise InvalidInputError.one(
             "url", url, "https, or http to this machine; plain_http=True sends the token unencrypted to another one"
         )
-    return _Place(parts.hostname, port or 80, None)
+    return _Address(parts.hostname, port or 80, None)

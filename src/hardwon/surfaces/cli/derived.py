@@ -42,7 +42,7 @@ from hardwon.trust.access import Caller
 Show = Callable[[Any], None]
 
 
-class Row(NamedTuple):
+class CommandRow(NamedTuple):
     """`show` writes an answer for people. `positional`: fields that are given without a name. `spelled`: options that are
     called otherwise than their fields, "" those that are not there. `help`: where the operation's own first sentence speaks
     to a program. `busy`: what is done meanwhile, where that may take long. `fails`: whether an answer ends the command with
@@ -149,8 +149,8 @@ def _findings(found: Any) -> None:
 
 _ID: Final = "0198c0de-0000-7000-8000-000000000001"
 
-ROWS: Final[Mapping[str, Row]] = {
-    "context": Row(
+ROWS: Final[Mapping[str, CommandRow]] = {
+    "context": CommandRow(
         RECORDING,
         (
             'hardwon context "login fails with KeyError"',
@@ -160,7 +160,7 @@ ROWS: Final[Mapping[str, Row]] = {
         ("query",),
         more="It prints the text and nothing else, without a line end of its own where that is no terminal.",
     ),
-    "advise": Row(
+    "advise": CommandRow(
         RECORDING,
         (
             'hardwon advise "pip install torch"',
@@ -172,52 +172,52 @@ ROWS: Final[Mapping[str, Row]] = {
         fails=lambda advice: bool(advice.verdict == "blocked"),
         fails_if=("--fail-if-blocked", "Exit code 1 where it failed the same way again and again."),
     ),
-    "browse": Row(
+    "browse": CommandRow(
         SEEING,
         ("hardwon browse", "hardwon browse --kind experience --outcome failure --since 2026-01-01 --limit 50 --json"),
         _records,
         help="List records, the newest first. For all of them there is export.",
     ),
-    "show": Row(
+    "show": CommandRow(
         SEEING, (f"hardwon show {_ID}", f"hardwon show {_ID} --json"), _record, ("record_id",), help="Print one record, whole."
     ),
-    "rules": Row(
+    "rules": CommandRow(
         LEARNED,
         ("hardwon rules --task-id easy", "hardwon rules --state active --limit 50 --json"),
         _table("No rule was learned yet.", "state", "kind", "helpful", "harmful", "task_id", "text"),
     ),
-    "cards": Row(
+    "cards": CommandRow(
         LEARNED,
         ("hardwon cards --task-id easy", "hardwon cards --limit 50 --json"),
         _table("No mistake was reported yet.", "mistake_type", "task_id", "seen", "bad_decision", "correct_decision", "lesson"),
     ),
-    "scores": Row(
+    "scores": CommandRow(
         LEARNED,
         ("hardwon scores easy", "hardwon scores easy --json"),
         _values,
         ("task_id",),
         help="How a task went: mean, best, trend, and the newest scores.",
     ),
-    "compare": Row(
+    "compare": CommandRow(
         LEARNED,
         ("hardwon compare", "hardwon compare --task-id easy --with-tag memory --by-run --json"),
         _words,
         spelled={"kind": "", "tag": "--with-tag"},
     ),
-    "solutions": Row(
+    "solutions": CommandRow(
         LEARNED,
         ("hardwon solutions", 'hardwon solutions "ModuleNotFoundError: No module named torch" --json'),
         _table("Nothing was done after that yet.", "helped", "tried", "p_helped", "action", "diagnosis"),
         ("error",),
         help="What was done after an error, or after any, in trajectories, what helped most first.",
     ),
-    "decisions": Row(
+    "decisions": CommandRow(
         LEARNED,
         ("hardwon decisions", "hardwon decisions --action merge --task-id easy --limit 50 --json"),
         _table("Nothing was decided yet.", *_Decided._fields, row=_Decided.of),
         more="`hardwon undo` takes one back by its id.",
     ),
-    "consolidate": Row(
+    "consolidate": CommandRow(
         LEARNED,
         ("hardwon consolidate", "hardwon consolidate --llm"),
         _consolidated,
@@ -226,7 +226,7 @@ ROWS: Final[Mapping[str, Row]] = {
         where there is none, or it is of no use, the rest is done all the same, and a note says so.""",
         busy="consolidating",
     ),
-    "odds": Row(
+    "odds": CommandRow(
         FIXES,
         (
             "hardwon odds --model qwen2.5:7b --issue-type TIMEOUT",
@@ -235,7 +235,7 @@ ROWS: Final[Mapping[str, Row]] = {
         _values,
         help="How likely a fix, or a tool at a task, is to work, and on what that rests.",
     ),
-    "strategies": Row(
+    "strategies": CommandRow(
         FIXES,
         ("hardwon strategies TIMEOUT", "hardwon strategies TIMEOUT --limit 3 --json"),
         _table(
@@ -243,38 +243,40 @@ ROWS: Final[Mapping[str, Row]] = {
         ),
         ("issue_type",),
     ),
-    "successful": Row(
+    "successful": CommandRow(
         FIXES,
         ("hardwon successful", "hardwon successful --limit 3 --json"),
         _drawn(views.successful_lines),
         more="What never worked is not listed.",
     ),
-    "trends": Row(
+    "trends": CommandRow(
         FIXES,
         ("hardwon trends", "hardwon trends --days 90 --json"),
         _table("No fix was attempted in that time.", "issue_type", "direction", "attempts", "earlier", "later", "p_value"),
     ),
-    "model": Row(FIXES, ("hardwon model qwen2.5:7b", "hardwon model qwen2.5:7b --json"), _drawn(views.model_lines), ("name",)),
-    "matrix": Row(
+    "model": CommandRow(
+        FIXES, ("hardwon model qwen2.5:7b", "hardwon model qwen2.5:7b --json"), _drawn(views.model_lines), ("name",)
+    ),
+    "matrix": CommandRow(
         FIXES,
         ("hardwon matrix", "hardwon matrix --json"),
         _table("No fix was attempted yet.", "model", "issue_type", "attempts", "applied", "verified", "p_success"),
     ),
-    "fixers": Row(
+    "fixers": CommandRow(
         FIXES,
         ("hardwon fixers", "hardwon fixers --json"),
         _table("Nobody fixed anything yet.", "fixer", "attempts", "applied", "verified", "p_success", "interval"),
     ),
-    "verify": Row(TRUST, (f"hardwon verify {_ID} --by test_runner --verification-id ci-1234",), _status, ("record_id",)),
-    "publish": Row(TRUST, (f"hardwon publish {_ID}",), _status, ("record_id",)),
-    "archive": Row(TRUST, (f'hardwon archive {_ID} --reason "the service is gone"',), _status, ("record_id",)),
-    "supersede": Row(
+    "verify": CommandRow(TRUST, (f"hardwon verify {_ID} --by test_runner --verification-id ci-1234",), _status, ("record_id",)),
+    "publish": CommandRow(TRUST, (f"hardwon publish {_ID}",), _status, ("record_id",)),
+    "archive": CommandRow(TRUST, (f'hardwon archive {_ID} --reason "the service is gone"',), _status, ("record_id",)),
+    "supersede": CommandRow(
         TRUST,
         (f'hardwon supersede {_ID} 0198c0de-0000-7000-8000-000000000002 --reason "the port was changed"',),
         _status,
         ("old_id", "new_id"),
     ),
-    "doctor": Row(
+    "doctor": CommandRow(
         CARE,
         ("hardwon doctor", "hardwon doctor --json"),
         _findings,
@@ -282,7 +284,7 @@ ROWS: Final[Mapping[str, Row]] = {
         busy="checking",
         fails=lambda found: not found.ok,
     ),
-    "undo": Row(
+    "undo": CommandRow(
         CARE,
         (f"hardwon undo {_ID}",),
         _undone,
@@ -290,7 +292,7 @@ ROWS: Final[Mapping[str, Row]] = {
         more="""The id is the one that the command printed which decided it; of a status, that of the event in `audit --json`. A
         cleanup that compact made final cannot be undone.""",
     ),
-    "rebuild": Row(
+    "rebuild": CommandRow(
         CARE,
         ("hardwon rebuild", "hardwon rebuild --json"),
         lambda corrected: write(f"{counted(corrected, 'record')} corrected; all that was counted is counted anew\n"),
@@ -327,7 +329,14 @@ def declare_row(name: str) -> None:
 
 
 def _run(
-    operation: Operation, row: Row, *, ctx: typer.Context, as_json: bool, signer: str = "", fails_if: bool = True, **given: Any
+    operation: Operation,
+    row: CommandRow,
+    *,
+    ctx: typer.Context,
+    as_json: bool,
+    signer: str = "",
+    fails_if: bool = True,
+    **given: Any,
 ) -> None:
     fields = operation.takes.model_fields
     said = {name: _meant(name, value, fields[name]) for name, value in given.items() if value not in (None, [])}
@@ -345,7 +354,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _option(name: str, info: FieldInfo, row: Row) -> inspect.Parameter:
+def _option(name: str, info: FieldInfo, row: CommandRow) -> inspect.Parameter:
     """A field as a shell gives it."""
     base, many = _base_of(info.annotation)
     bounds = {each: getattr(bound, each) for bound in info.metadata for each in ("ge", "le") if hasattr(bound, each)}

@@ -25,7 +25,7 @@ from hardwon.surfaces.cli.output import size_text, visible
 from hardwon.trust.access import Caller
 
 if TYPE_CHECKING:
-    from hardwon.surfaces.web.report import Report
+    from hardwon.surfaces.web.report import HtmlReport
 
 
 class TimeRange(StrEnum):
@@ -73,7 +73,7 @@ def report(
         write_text(f"{size_text(len(made.content))} written to {path}: open it in a browser")
 
 
-def _made(memory: Memory, time_range: str) -> "Report":
+def _made(memory: Memory, time_range: str) -> "HtmlReport":
     from hardwon.surfaces.gate import Gate
     from hardwon.surfaces.web import report as web
     from hardwon.surfaces.web.pages import Ask

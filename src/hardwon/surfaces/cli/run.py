@@ -59,7 +59,7 @@ def run(
     line = attempts.command_line(words, _folder())
     session = attempts.RunSession.of(os.environ)
     again = session.holds(line)
-    memory = _Asked(ctx)
+    memory = _OpenedMemory(ctx)
     if not again and (not quiet or stop_if_blocked):
         advice = memory.asked("has no advice", limits.RUN_ADVICE_S, lambda opened: opened.advise(line, task=task or None))
         if advice and advice.failures and not quiet:  # not where it worked last: that little works here is no news each time
@@ -86,7 +86,7 @@ def _folder() -> Path | None:
         return None
 
 
-class _Asked:
+class _OpenedMemory:
     """The memory, while whatever is wrong with it is told once."""
 
     def __init__(self, ctx: typer.Context) -> None:

@@ -66,7 +66,7 @@ def serve(
     from hardwon.surfaces.gate import Gate
     from hardwon.surfaces.rest import server as rest_server
     from hardwon.surfaces.rest.app import build_app
-    from hardwon.surfaces.rest.guard import Settings, is_loopback
+    from hardwon.surfaces.rest.guard import ServerOptions, is_loopback
     from hardwon.surfaces.rest.streams import remove_left_over
 
     if (tls_cert is None) != (tls_key is None):
@@ -79,7 +79,7 @@ def serve(
         closing(rest_server.bound(host, port)) as listening,
         _spool(memory.location) as spool,
     ):
-        settings = Settings(
+        settings = ServerOptions(
             host,
             listening.getsockname()[1],
             memory.project,

@@ -21,7 +21,7 @@ _PRIVATE: Final = 0o600  # a new file: it says where somebody's memory is
 
 
 @dataclass(frozen=True)
-class Client:
+class AgentClient:
     """`project` and `user` are its files, below the project's folder and the user's; `key` is where servers stand in them.
     `typed`: an entry says of which sort the server is. `add`: its own command to add one, where it has one."""
 
@@ -42,26 +42,28 @@ class Client:
 
 _DESKTOP: Final = "Library/Application Support/Claude" if sys.platform == "darwin" else ".config/Claude"
 
-CLIENTS: Final[Mapping[str, Client]] = MappingProxyType(
+CLIENTS: Final[Mapping[str, AgentClient]] = MappingProxyType(
     {
-        "claude-code": Client("Claude Code", ".mcp.json", ".claude.json", typed=True, add="claude mcp add {name} -- {command}"),
-        "claude-desktop": Client("Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"),
-        "cursor": Client("Cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
-        "vscode": Client(
+        "claude-code": AgentClient(
+            "Claude Code", ".mcp.json", ".claude.json", typed=True, add="claude mcp add {name} -- {command}"
+        ),
+        "claude-desktop": AgentClient("Claude Desktop", None, f"{_DESKTOP}/claude_desktop_config.json"),
+        "cursor": AgentClient("Cursor", ".cursor/mcp.json", ".cursor/mcp.json"),
+        "vscode": AgentClient(
             "VS Code",
             ".vscode/mcp.json",
             "Library/Application Support/Code/User/mcp.json" if sys.platform == "darwin" else ".config/Code/User/mcp.json",
             key="servers",
             typed=True,
         ),
-        "windsurf": Client("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
-        "gemini-cli": Client("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
-        "codex": Client("Codex", None, ".codex/config.toml", "mcp_servers", add="codex mcp add {name} -- {command}"),
+        "windsurf": AgentClient("Windsurf", None, ".codeium/windsurf/mcp_config.json"),
+        "gemini-cli": AgentClient("Gemini CLI", ".gemini/settings.json", ".gemini/settings.json"),
+        "codex": AgentClient("Codex", None, ".codex/config.toml", "mcp_servers", add="codex mcp add {name} -- {command}"),
     }
 )
 
 
-def snippet(client: Client, name: str, command: Sequence[str]) -> str:
+def snippet(client: AgentClient, name: str, command: Sequence[str]) -> str:
     """What has to stand in the client's file."""
     if client.is_toml:
         # A JSON string is a TOML string as well.
@@ -74,17 +76,17 @@ def snippet(client: Client, name: str, command: Sequence[str]) -> str:
     return json.dumps({client.key: {name: _entry(client, command)}}, indent=2)
 
 
-def own_command(client: Client, name: str, command: Sequence[str]) -> str | None:
+def own_command(client: AgentClient, name: str, command: Sequence[str]) -> str | None:
     """How the client itself is told to add it."""
     return client.add and client.add.format(name=shlex.quote(name), command=shlex.join(command))
 
 
-def _entry(client: Client, command: Sequence[str]) -> dict[str, Any]:
+def _entry(client: AgentClient, command: Sequence[str]) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "stdio"} if client.typed else {}
     return {**entry, "command": command[0], "args": list(command[1:])}
 
 
-def write(client: Client, path: Path, name: str, command: Sequence[str]) -> bool:
+def write(client: AgentClient, path: Path, name: str, command: Sequence[str]) -> bool:
     """Adds the server to the client's file, or brings its entry up to date; False where it stands there already."""
     _check_json(client, path)
     settings, text = json_settings.read(path, limits.CLIENT_CONFIG_BYTES_MAX)
@@ -96,7 +98,7 @@ def write(client: Client, path: Path, name: str, command: Sequence[str]) -> bool
     return True
 
 
-def take_out(client: Client, path: Path, name: str) -> bool:
+def take_out(client: AgentClient, path: Path, name: str) -> bool:
     """Takes the server out of the client's file; False where it does not stand there."""
     if not path.exists():
         return False
@@ -110,12 +112,12 @@ def take_out(client: Client, path: Path, name: str) -> bool:
     return True
 
 
-def _check_json(client: Client, path: Path) -> None:
+def _check_json(client: AgentClient, path: Path) -> None:
     if client.is_toml:
         raise PlaceError(f"{path} is TOML, which is not written here: edit it, or use the command of {client.title}")
 
 
-def _servers(settings: Settings, client: Client, path: Path) -> dict[str, Any]:
+def _servers(settings: Settings, client: AgentClient, path: Path) -> dict[str, Any]:
     servers = settings.get(client.key, {})
     if not isinstance(servers, dict):
         json_settings.refuse(path, f"its {client.key} is no object but {json_settings.shown(servers)}")

@@ -36,7 +36,7 @@ from hardwon.surfaces.rest.guard import (
     Guard,
     Metrics,
     RefusedError,
-    Settings,
+    ServerOptions,
     Workers,
 )
 from hardwon.surfaces.rest.guard import METRICS_TYPE as METRICS_TYPE
@@ -166,7 +166,7 @@ class _Mounted:
         await self._app(scope, receive, send)
 
 
-def build_app(gate: Gate, settings: Settings) -> Starlette:
+def build_app(gate: Gate, settings: ServerOptions) -> Starlette:
     """The whole service behind one guard. Closing it closes the gate's memories."""
     surface = _Surface(gate, settings)
     mcp = mcp_http.http_app(
@@ -236,7 +236,7 @@ async def _alive(_: Request) -> Response:
 class _Surface:
     """What the routes share."""
 
-    def __init__(self, gate: Gate, settings: Settings) -> None:
+    def __init__(self, gate: Gate, settings: ServerOptions) -> None:
         self._gate = gate
         self._settings = settings
         self.workers = Workers()

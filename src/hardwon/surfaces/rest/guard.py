@@ -71,7 +71,7 @@ _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerOptions:
     """`port` is the real one. `spool`: a folder for bodies and answers on their way, as private as the memory."""
 
     host: str
@@ -154,7 +154,7 @@ _REDACTED_CHARS: Final = 10 * VALUE_CHARS_SHOWN
 """Looked through for secrets before a value is cut: one that is cut in half is not known any more."""
 
 
-class Sort(NamedTuple):
+class ProblemType(NamedTuple):
     """A type of problem: `urn:hardwon:problem:` and its name."""
 
     status: int
@@ -166,24 +166,24 @@ class Sort(NamedTuple):
         return f"urn:hardwon:problem:{self.name}"
 
 
-NOT_ADMITTED: Final = Sort(401, "not-admitted", "No valid token was sent")
-FORBIDDEN: Final = Sort(403, "forbidden", "The token does not reach that far")
-FOREIGN_ORIGIN: Final = Sort(403, "foreign-origin", "Pages of other sites may not ask")
-NOT_FOUND: Final = Sort(404, "not-found", "There is nothing of that name")
-WRONG_METHOD: Final = Sort(405, "wrong-method", "That is not done there")
-TOO_SLOW: Final = Sort(408, "too-slow", "The body did not arrive in time")
-CONFLICT: Final = Sort(409, "conflict", "Something else is there already")
-TOO_LARGE: Final = Sort(413, "too-large", "The body is too large")
-ADDRESS_TOO_LONG: Final = Sort(414, "address-too-long", "The address is too long")
-WRONG_MEDIA_TYPE: Final = Sort(415, "wrong-media-type", "The body is of another type than what is read here")
-FOREIGN_HOST: Final = Sort(421, "foreign-host", "The server does not go by that name")
-INVALID_INPUT: Final = Sort(422, "invalid-input", "The input breaks a rule")
-TOO_MANY: Final = Sort(429, "too-many-requests", "The caller asks too often")
-HEADERS_TOO_LARGE: Final = Sort(431, "headers-too-large", "The headers are too large")
-INTERNAL: Final = Sort(500, "internal", "The server failed")
-OUTSIDE: Final = Sort(502, "outside-failed", "A model that the server asks gave no answer that can be used")
-BUSY: Final = Sort(503, "busy", "The server is busy")
-FULL: Final = Sort(507, "full", "There is no room")
+NOT_ADMITTED: Final = ProblemType(401, "not-admitted", "No valid token was sent")
+FORBIDDEN: Final = ProblemType(403, "forbidden", "The token does not reach that far")
+FOREIGN_ORIGIN: Final = ProblemType(403, "foreign-origin", "Pages of other sites may not ask")
+NOT_FOUND: Final = ProblemType(404, "not-found", "There is nothing of that name")
+WRONG_METHOD: Final = ProblemType(405, "wrong-method", "That is not done there")
+TOO_SLOW: Final = ProblemType(408, "too-slow", "The body did not arrive in time")
+CONFLICT: Final = ProblemType(409, "conflict", "Something else is there already")
+TOO_LARGE: Final = ProblemType(413, "too-large", "The body is too large")
+ADDRESS_TOO_LONG: Final = ProblemType(414, "address-too-long", "The address is too long")
+WRONG_MEDIA_TYPE: Final = ProblemType(415, "wrong-media-type", "The body is of another type than what is read here")
+FOREIGN_HOST: Final = ProblemType(421, "foreign-host", "The server does not go by that name")
+INVALID_INPUT: Final = ProblemType(422, "invalid-input", "The input breaks a rule")
+TOO_MANY: Final = ProblemType(429, "too-many-requests", "The caller asks too often")
+HEADERS_TOO_LARGE: Final = ProblemType(431, "headers-too-large", "The headers are too large")
+INTERNAL: Final = ProblemType(500, "internal", "The server failed")
+OUTSIDE: Final = ProblemType(502, "outside-failed", "A model that the server asks gave no answer that can be used")
+BUSY: Final = ProblemType(503, "busy", "The server is busy")
+FULL: Final = ProblemType(507, "full", "There is no room")
 
 SORTS: Final = (
     NOT_ADMITTED,
@@ -206,7 +206,7 @@ SORTS: Final = (
     FULL,
 )
 
-_SORT_OF: Final[tuple[tuple[type[HardwonError], Sort], ...]] = (
+_SORT_OF: Final[tuple[tuple[type[HardwonError], ProblemType], ...]] = (
     (InvalidInputError, INVALID_INPUT),
     (FileOnlyError, INVALID_INPUT),
     (UnknownRecordError, NOT_FOUND),
@@ -228,7 +228,7 @@ _UNTOLD: Final = "what happened is in the server's log"
 class RefusedError(Exception):
     """A request that gets no further; `sort` says why."""
 
-    def __init__(self, sort: Sort, detail: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, sort: ProblemType, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
         self.sort, self.detail, self.headers = sort, detail, dict(headers or {})
 
@@ -250,7 +250,7 @@ def answer_to(error: Exception) -> Response:
     return _answer(sort, redact(str(error))[0], headers=_headers_of(error, sort))
 
 
-def _headers_of(error: Exception, sort: Sort) -> dict[str, str]:
+def _headers_of(error: Exception, sort: ProblemType) -> dict[str, str]:
     if sort is NOT_ADMITTED:
         return {"WWW-Authenticate": "Bearer"}
     if isinstance(error, TooManyRequestsError):
@@ -259,7 +259,7 @@ def _headers_of(error: Exception, sort: Sort) -> dict[str, str]:
 
 
 def _answer(
-    sort: Sort, detail: str, errors: Sequence[Mapping[str, Any]] = (), headers: Mapping[str, str] | None = None
+    sort: ProblemType, detail: str, errors: Sequence[Mapping[str, Any]] = (), headers: Mapping[str, str] | None = None
 ) -> Response:
     told = {"type": sort.type, "title": sort.title, "status": sort.status, "detail": detail}
     if errors:
@@ -421,7 +421,7 @@ class Guard:
         self,
         app: ASGIApp,
         gate: Gate,
-        settings: Settings,
+        settings: ServerOptions,
         workers: Workers,
         metrics: Metrics,
         mounted: tuple[str, ...] = (),

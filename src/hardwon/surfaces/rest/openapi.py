@@ -32,7 +32,7 @@ from hardwon.surfaces.rest.guard import (
     TOO_MANY,
     TOO_SLOW,
     WRONG_MEDIA_TYPE,
-    Sort,
+    ProblemType,
 )
 from hardwon.surfaces.rest.streams import CHECKSUM, DATABASE, NDJSON
 
@@ -155,7 +155,7 @@ def _around() -> dict[str, Any]:
     }
 
 
-def _plain(name: str, summary: str, content: Mapping[str, Any], sorts: Iterable[Sort]) -> dict[str, Any]:
+def _plain(name: str, summary: str, content: Mapping[str, Any], sorts: Iterable[ProblemType]) -> dict[str, Any]:
     return {
         "operationId": name,
         "summary": summary,
@@ -191,7 +191,7 @@ def _reach(operation: Operation) -> str:
     return " that reaches all projects" if operation.whole else ""
 
 
-def _sorts(operation: Operation) -> Iterable[Sort]:
+def _sorts(operation: Operation) -> Iterable[ProblemType]:
     yield from (*_EVERYWHERE, INVALID_INPUT, NOT_FOUND)
     if operation.method == "POST":
         yield from _WITH_BODY
@@ -203,11 +203,11 @@ def _sorts(operation: Operation) -> Iterable[Sort]:
         yield OUTSIDE
 
 
-def _problems(sorts: Iterable[Sort]) -> dict[str, Any]:
+def _problems(sorts: Iterable[ProblemType]) -> dict[str, Any]:
     return {str(sort.status): {"$ref": f"#/components/responses/{sort.name}"} for sort in sorted(set(sorts))}
 
 
-def _problem(sort: Sort) -> dict[str, Any]:
+def _problem(sort: ProblemType) -> dict[str, Any]:
     example = {"type": sort.type, "title": sort.title, "status": sort.status, "detail": "…"}
     told: dict[str, Any] = {
         "description": sort.title + ".",

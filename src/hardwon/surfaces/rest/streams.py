@@ -20,7 +20,7 @@ from hardwon import limits
 from hardwon.surfaces.arguments import Load
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import OPERATIONS, json_bytes
-from hardwon.surfaces.rest.guard import BODY, BUSY, RefusedError, Settings, Workers
+from hardwon.surfaces.rest.guard import BODY, BUSY, RefusedError, ServerOptions, Workers
 from hardwon.trust.access import Caller
 
 NDJSON: Final = "application/x-ndjson"
@@ -67,7 +67,7 @@ class FileAnswer(Response):
             await send({"type": "http.response.body", "body": b""})
 
 
-def export(gate: Gate, settings: Settings, workers: Workers, caller: Caller, project: str) -> FileAnswer:
+def export(gate: Gate, settings: ServerOptions, workers: Workers, caller: Caller, project: str) -> FileAnswer:
     """Every record of a project, one a line."""
     with _folder(settings) as folder, gate.memory(caller, OPERATIONS["export"], project) as memory:
         target = folder / "records.jsonl"
@@ -75,7 +75,7 @@ def export(gate: Gate, settings: Settings, workers: Workers, caller: Caller, pro
         return _sent(target, NDJSON, {}, workers)
 
 
-def backup(gate: Gate, settings: Settings, workers: Workers, caller: Caller, project: str) -> FileAnswer:
+def backup(gate: Gate, settings: ServerOptions, workers: Workers, caller: Caller, project: str) -> FileAnswer:
     """The memory's whole file, whatever its projects."""
     with _folder(settings) as folder, gate.memory(caller, OPERATIONS["backup"], project) as memory:
         target = folder / "memory.db"
@@ -84,7 +84,7 @@ def backup(gate: Gate, settings: Settings, workers: Workers, caller: Caller, pro
         return _sent(target, DATABASE, headers, workers)
 
 
-async def take_in(gate: Gate, settings: Settings, workers: Workers, request: Request, project: str, said: Load) -> bytes:
+async def take_in(gate: Gate, settings: ServerOptions, workers: Workers, request: Request, project: str, said: Load) -> bytes:
     """Loads a body of records, one a line, once all of it is here."""
     request.scope[BODY].allow(limits.IMPORT_BYTES_MAX)
     folder = _folder(settings)
@@ -109,7 +109,7 @@ def _sent(path: Path, media_type: str, headers: dict[str, Any], workers: Workers
 
 
 @contextmanager
-def _folder(settings: Settings) -> Iterator[Path]:
+def _folder(settings: ServerOptions) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=settings.spool) as made:
         yield Path(made)
 

@@ -10,7 +10,7 @@ from hardwon.learn.compare import Comparison, Curve
 from hardwon.learn.rules import RuleState
 from hardwon.records.kinds import Episode
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.pages import Ask, Page, Request
+from hardwon.surfaces.web.pages import Ask, PageRequest, WebPage
 
 _TASKS_SHOWN: Final = 50
 _TASKS_DRAWN: Final = 15
@@ -32,11 +32,11 @@ class Sides(NamedTuple):
     mean_off: float | None
 
 
-def view(ask: Ask, request: Request) -> Page:
+def view(ask: Ask, request: PageRequest) -> WebPage:
     tasks = ask("tasks", limit=_TASKS_SHOWN + 1)
     rules = _rules(ask, request)
     if not tasks and not rules:
-        return Page("episodes_empty.html", {}, "Episodes")
+        return WebPage("episodes_empty.html", {}, "Episodes")
     task_id = request.query.get("task_id", "")
     by_run = request.query.get("by_run") == "1"
     tag = request.query.get("tag") or None
@@ -57,10 +57,10 @@ def view(ask: Ask, request: Request) -> Page:
         "states": _STATES,
         "cards": ask("cards", task_id=task_id or None, limit=_CARDS_SHOWN),
     }
-    return Page("episodes.html", context, "Episodes")
+    return WebPage("episodes.html", context, "Episodes")
 
 
-def _rules(ask: Ask, request: Request) -> list[Any]:
+def _rules(ask: Ask, request: PageRequest) -> list[Any]:
     found: list[Any] = ask(
         "rules",
         task_id=request.query.get("task_id") or None,
@@ -73,7 +73,7 @@ def _rules(ask: Ask, request: Request) -> list[Any]:
 # --- one task ---------------------------------------------------------------------------------------------------------
 
 
-def _curve(ask: Ask, request: Request, task_id: str) -> dict[str, Any]:
+def _curve(ask: Ask, request: PageRequest, task_id: str) -> dict[str, Any]:
     """The task's newest episodes in this time, oldest first."""
     size = min(_EPISODES_DRAWN, limits.PAGE_RECORDS_MAX)
     found = ask("page", kind="episode", task_id=task_id, since=request.since, until=request.until, limit=size)
@@ -86,7 +86,7 @@ def _curve(ask: Ask, request: Request, task_id: str) -> dict[str, Any]:
     }
 
 
-def _curve_figure(request: Request, episodes: list[Episode]) -> charts.Figure:
+def _curve_figure(request: PageRequest, episodes: list[Episode]) -> charts.Figure:
     data = []
     for name, colour, had in (("with memory", _WITH, True), ("without", _WITHOUT, False)):
         some = [each for each in episodes if (each.recalled is not None) is had]

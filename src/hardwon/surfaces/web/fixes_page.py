@@ -8,7 +8,7 @@ from typing import Any, Final
 from hardwon import limits
 from hardwon.fixes.reports import FixCell, FixDay, FixerRecord
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.pages import RANGES, Ask, Page, Request
+from hardwon.surfaces.web.pages import RANGES, Ask, PageRequest, WebPage
 
 _MODELS_DRAWN: Final = 15
 _TYPES_DRAWN: Final = 12
@@ -21,10 +21,10 @@ _ROW_PX: Final = 34
 NO_MODEL: Final = "(no model)"
 
 
-def view(ask: Ask, request: Request) -> Page:
+def view(ask: Ask, request: PageRequest) -> WebPage:
     totals = ask("fix_totals")
     if not totals.attempts:
-        return Page("fixes_empty.html", {}, "Fixes")
+        return WebPage("fixes_empty.html", {}, "Fixes")
     span = RANGES[request.range] or limits.FIX_DAYS_MAX
     days: list[FixDay] = ask("fix_days", days=span)
     cells: list[FixCell] = ask("fix_matrix")
@@ -56,7 +56,7 @@ def view(ask: Ask, request: Request) -> Page:
         "insights": ask("model_insights", name=model) if model else None,
         "no_model": NO_MODEL,
     }
-    return Page("fixes.html", context, "Fixes")
+    return WebPage("fixes.html", context, "Fixes")
 
 
 def _strategies(ask: Ask, issue_type: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _days_figure(buckets: list[FixDay]) -> charts.Figure:
     return charts.figure(data, barmode="overlay", xaxis=axis, yaxis={"title": {"text": "fixes"}})
 
 
-def _matrix_figure(request: Request, cells: Iterable[FixCell], models: list[str], types: list[str]) -> charts.Figure:
+def _matrix_figure(request: PageRequest, cells: Iterable[FixCell], models: list[str], types: list[str]) -> charts.Figure:
     """How likely the next fix is to succeed, as a colour; how often it was tried, as a number in it."""
     at = {(cell.model, cell.issue_type): cell for cell in cells}
     rows = [[at.get((model, name)) for name in types] for model in models]

@@ -10,7 +10,7 @@ from hardwon.brief.advice import Advice
 from hardwon.errors import InvalidInputError
 from hardwon.memory.context import Context
 from hardwon.search.rank import headline
-from hardwon.surfaces.web.pages import Ask, Page, Request
+from hardwon.surfaces.web.pages import Ask, PageRequest, WebPage
 
 ISSUE_FIELDS: Final = ("model", "issue_type", "description", "error_output")
 FIELDS: Final = ("q", "task_id", *ISSUE_FIELDS, "budget", "action")
@@ -18,22 +18,22 @@ _SOURCES_SHOWN: Final = 5
 _VERDICTS: Final = {"ok": "good", "caution": "warn", "blocked": "bad"}
 
 
-class Source(NamedTuple):
+class LabSource(NamedTuple):
     """A record behind a line."""
 
     id: str
     title: str
 
 
-class Line(NamedTuple):
+class LabLine(NamedTuple):
     """A line of the context, what is behind it, and how many records more."""
 
     text: str
-    sources: list[Source]
+    sources: list[LabSource]
     more: int
 
 
-def view(ask: Ask, request: Request) -> Page:
+def view(ask: Ask, request: PageRequest) -> WebPage:
     said = {name: _said(request, name) for name in FIELDS}
     budget = _budget(said["budget"])
     issue = {name: said[name] for name in ISSUE_FIELDS if said[name]}
@@ -55,10 +55,10 @@ def view(ask: Ask, request: Request) -> Page:
         "evidence": titles.of(advice.evidence) if advice else [],
         "is_empty": not ask("stats").records,
     }
-    return Page("lab.html", shown, "Context lab")
+    return WebPage("lab.html", shown, "Context lab")
 
 
-def _said(request: Request, name: str) -> str:
+def _said(request: PageRequest, name: str) -> str:
     text = request.query.get(name, "").replace("\r\n", "\n").strip()
     if len(text) > limits.WEB_LAB_CHARS_MAX:
         raise InvalidInputError.one(name, f"{len(text)} characters", f"at most {limits.WEB_LAB_CHARS_MAX} characters")
@@ -96,8 +96,8 @@ class _Titles:
         self._ask = ask
         self._known: dict[str, str] = {}
 
-    def of(self, ids: Iterable[str]) -> list[Source]:
-        return [Source(each, self._title(each)) for each in list(ids)[:_SOURCES_SHOWN]]
+    def of(self, ids: Iterable[str]) -> list[LabSource]:
+        return [LabSource(each, self._title(each)) for each in list(ids)[:_SOURCES_SHOWN]]
 
     def _title(self, record_id: str) -> str:
         if record_id not in self._known:
@@ -106,7 +106,7 @@ class _Titles:
         return self._known[record_id]
 
 
-def _lines(context: Context, titles: _Titles) -> Iterable[Line]:
+def _lines(context: Context, titles: _Titles) -> Iterable[LabLine]:
     for text, ids in zip(context.text.split("\n"), context.sources, strict=False):  # of an empty one there are none
         if ids:
-            yield Line(text.removeprefix("- ").strip(), titles.of(ids), max(0, len(ids) - _SOURCES_SHOWN))
+            yield LabLine(text.removeprefix("- ").strip(), titles.of(ids), max(0, len(ids) - _SOURCES_SHOWN))

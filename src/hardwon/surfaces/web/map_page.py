@@ -11,7 +11,7 @@ from hardwon import limits
 from hardwon.learn.topology import Branch, FolderCount, hotspots_of, topology_of
 from hardwon.records.kinds import INTAKE, OUTCOMES
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.pages import Ask, Page, Request
+from hardwon.surfaces.web.pages import Ask, PageRequest, WebPage
 
 SHAPES: Final = ("treemap", "sunburst")
 ORDERS: Final = ("outcome", "tool")
@@ -23,7 +23,7 @@ _TOP: Final = "all experiences"
 _STANDARD: Final = "abcdefghijklmnopqrstuvwxyz0123456789_.-"
 
 
-class Place(NamedTuple):
+class MapNode(NamedTuple):
     """A branch with the names above it; `good` and `bad` are what succeeded and failed in it."""
 
     parts: tuple[str, ...]
@@ -49,7 +49,7 @@ class Place(NamedTuple):
         return _NO_HEAT if self.success is None else _HEAT[min(int(self.success * len(_HEAT)), len(_HEAT) - 1)]
 
 
-def view(ask: Ask, request: Request) -> Page:
+def view(ask: Ask, request: PageRequest) -> WebPage:
     shape = request.query.get("shape", "")
     first = request.query.get("first", "")
     shape = shape if shape in SHAPES else SHAPES[0]
@@ -66,10 +66,10 @@ def view(ask: Ask, request: Request) -> Page:
         "figure": _figure(places, shape, request),
         "total": tree.count,
     }
-    return Page("map.html", context, "Map")
+    return WebPage("map.html", context, "Map")
 
 
-def behind(request: Request, parts: tuple[str, ...]) -> str:
+def behind(request: PageRequest, parts: tuple[str, ...]) -> str:
     """The address of the memories of a branch; empty where no filter tells them from others."""
     said: dict[str, str] = {}
     for part in parts:
@@ -100,10 +100,10 @@ def _directly(branch: Branch, above: tuple[str, ...]) -> Iterator[tuple[tuple[st
         yield from _directly(each, (*above, each.name))
 
 
-def _places(tree: Branch) -> Iterator[Place]:
+def _places(tree: Branch) -> Iterator[MapNode]:
     """The branches that are drawn: level by level, the largest of each first."""
     good, bad = _judged(tree, "")
-    waiting = deque([(Place((), tree, 1.0, good, bad), "")])
+    waiting = deque([(MapNode((), tree, 1.0, good, bad), "")])
     for _ in range(limits.WEB_MAP_BRANCHES_MAX):
         if not waiting:
             return
@@ -112,7 +112,7 @@ def _places(tree: Branch) -> Iterator[Place]:
         for each in place.branch.branches:
             inner = _outcome_in(each.name) or outcome
             share = each.count / place.branch.count if place.branch.count else 0.0
-            waiting.append((Place((*place.parts, each.name), each, share, *_judged(each, inner)), inner))
+            waiting.append((MapNode((*place.parts, each.name), each, share, *_judged(each, inner)), inner))
 
 
 def _judged(branch: Branch, outcome: str) -> tuple[int, int]:
@@ -128,7 +128,7 @@ def _outcome_in(name: str) -> str:
     return value if key == "outcome" else ""
 
 
-def _figure(places: list[Place], shape: str, request: Request) -> charts.Figure:
+def _figure(places: list[MapNode], shape: str, request: PageRequest) -> charts.Figure:
     trace: dict[str, Any] = {
         "type": shape,
         "ids": ["/" + "/".join(place.parts) for place in places],

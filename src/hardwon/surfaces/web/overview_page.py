@@ -12,7 +12,7 @@ from hardwon.learn.fixes import Strategy
 from hardwon.memory.results import Activity
 from hardwon.records.kinds import AnyRecord, Decision
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.pages import KINDS, RANGES, Ask, Page, Request
+from hardwon.surfaces.web.pages import KINDS, RANGES, Ask, PageRequest, WebPage
 
 _BUCKETS_MAX: Final = 60
 _SHOWN: Final = 8
@@ -54,7 +54,7 @@ class Best(NamedTuple):
     strategy: Strategy
 
 
-class Decided(NamedTuple):
+class DecisionView(NamedTuple):
     """A decision, and the record that says what it is about where it does not say so itself."""
 
     decision: Decision
@@ -69,10 +69,10 @@ class Bucket(NamedTuple):
     rate: Rate
 
 
-def view(ask: Ask, request: Request) -> Page:
+def view(ask: Ask, request: PageRequest) -> WebPage:
     stats = ask("stats")
     if not stats.records:
-        return Page("overview_empty.html", {"project": request.project}, "Overview")
+        return WebPage("overview_empty.html", {"project": request.project}, "Overview")
     days: list[Activity] = ask("activity", since=request.since, until=request.until)
     buckets = list(_bucketed(days))
     week = [day for day in days if day.day > (request.now - _WEEK).date()]
@@ -85,14 +85,14 @@ def view(ask: Ask, request: Request) -> Page:
         "kinds_figure": _kinds_figure(days),
         "success_figure": _success_figure(buckets),
         "week": _by_kind(week),
-        "decisions": [Decided(each, _about(ask, each)) for each in ask("decisions", limit=_SHOWN)],
+        "decisions": [DecisionView(each, _about(ask, each)) for each in ask("decisions", limit=_SHOWN)],
         "newest": ask("page", limit=_SHOWN).records,
         "rules": ask("rules", limit=_SHOWN),
         "failing": _failing(ask, request),
         "strategies": _strategies(ask),
         "failing_tests": ask("failing_tests"),
     }
-    return Page("overview.html", context, "Overview")
+    return WebPage("overview.html", context, "Overview")
 
 
 def _about(ask: Ask, decision: Decision) -> AnyRecord | None:
@@ -162,7 +162,7 @@ def _success_figure(buckets: list[Bucket]) -> charts.Figure:
     return charts.figure(data, yaxis={"range": [0, 1.02], "tickformat": ".0%"}, xaxis=axis, showlegend=False)
 
 
-def _failing(ask: Ask, request: Request) -> list[Area]:
+def _failing(ask: Ask, request: PageRequest) -> list[Area]:
     """Issue types whose fixes failed most often, of those that were tried more than once."""
     tried = ask("fix_types", days=RANGES[request.range])
     areas = [Area(each.issue_type, Rate(each.verified, each.attempts - each.verified)) for each in tried]

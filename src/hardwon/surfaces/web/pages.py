@@ -15,7 +15,7 @@ from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.records.kinds import AnyRecord
 from hardwon.surfaces.gate import Gate
 from hardwon.surfaces.operations import OPERATIONS
-from hardwon.surfaces.web.sessions import Session
+from hardwon.surfaces.web.sessions import SignIn
 from hardwon.trust.access import Caller, Scope, includes
 
 ROOT: Final = "/ui"
@@ -26,7 +26,7 @@ KINDS: Final = ("experience", "fix", "episode", "trajectory", "fact")
 
 
 @dataclass(frozen=True)
-class Page:
+class WebPage:
     """A template below `templates`, what it is filled with, and the page's title."""
 
     template: str
@@ -43,7 +43,7 @@ class Download(NamedTuple):
     media_type: str
 
 
-class Place(NamedTuple):
+class NavItem(NamedTuple):
     """A page's name in its address, its title, and whether the navigation lists it. To see one takes the scope read."""
 
     name: str
@@ -89,7 +89,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Request:
+class PageRequest:
     """What a page is asked for. `item` is what its address has after the page's name; `query` has the last value of each
     parameter. `since` is None for all time; `until` is now."""
 
@@ -97,7 +97,7 @@ class Request:
     page: str
     item: str
     query: Mapping[str, str]
-    session: Session
+    session: SignIn
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property

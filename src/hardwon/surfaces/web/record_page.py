@@ -15,7 +15,7 @@ from hardwon.records.kinds import Adopted, AnyRecord, Cleaned, Decision, Episode
 from hardwon.search.rank import headline, outcome_of
 from hardwon.surfaces.operations import jsonable
 from hardwon.surfaces.web.look import shortened
-from hardwon.surfaces.web.pages import Ask, Download, Page, Request
+from hardwon.surfaces.web.pages import Ask, Download, PageRequest, WebPage
 from hardwon.surfaces.web.search_page import moment
 
 Form = Literal["text", "pre", "list", "commands", "pair"]
@@ -49,7 +49,7 @@ class Standing(NamedTuple):
     """The newest of what was noticed of its files: stale, fresh or nothing."""
 
 
-def view(ask: Ask, request: Request) -> Page | Download:
+def view(ask: Ask, request: PageRequest) -> WebPage | Download:
     as_of = request.query.get("as_of", "").strip()
     try:
         record: AnyRecord = ask("get", record_id=request.item, **({"as_of": moment(as_of)} if as_of else {}))
@@ -75,16 +75,16 @@ def view(ask: Ask, request: Request) -> Page | Download:
         "as_of": as_of,
         "glob_of": lambda path: re.sub(r"([*?[])", r"[\1]", path),
     }
-    return Page("record.html", context, shortened(headline(record), _TITLE_CHARS) or record.kind)
+    return WebPage("record.html", context, shortened(headline(record), _TITLE_CHARS) or record.kind)
 
 
-def _unknown(ask: Ask, request: Request) -> Page:
+def _unknown(ask: Ask, request: PageRequest) -> WebPage:
     """No such record; of one that was forgotten, what is left to tell."""
     try:
         life = ask("audit", record_id=request.item)
     except (InvalidInputError, UnknownRecordError):
         life = []
-    return Page("record_unknown.html", {"item": request.item, "life": life}, "No such record", _NOT_FOUND)
+    return WebPage("record_unknown.html", {"item": request.item, "life": life}, "No such record", _NOT_FOUND)
 
 
 def _standing(life: list[LifeEvent]) -> Standing:

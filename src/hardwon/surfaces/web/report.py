@@ -19,9 +19,9 @@ from markupsafe import Markup
 from hardwon import limits
 from hardwon.errors import InvalidInputError
 from hardwon.surfaces.web.look import HERE, PLOTLY, asset, environment, time
-from hardwon.surfaces.web.pages import Ask, Page, Request
+from hardwon.surfaces.web.pages import Ask, PageRequest, WebPage
 from hardwon.surfaces.web.review_page import TABS
-from hardwon.surfaces.web.sessions import Session
+from hardwon.surfaces.web.sessions import SignIn
 from hardwon.surfaces.web.site import PLACES
 
 SCRIPTS: Final = ("theme.js", PLOTLY, "app.js")
@@ -30,10 +30,10 @@ NOWHERE: Final = "#-"
 
 _TO_NOWHERE: Final = re.compile(f' href="{NOWHERE}[^"]*"')
 _SHOWN: Final = ("overview", "map", "fixes", "episodes", "review")
-_NOBODY: Final = Session("", None, "", 0.0, 0.0)
+_NOBODY: Final = SignIn("", None, "", 0.0, 0.0)
 
 
-class Part(NamedTuple):
+class ReportPart(NamedTuple):
     """A view in the file. `name` is its anchor."""
 
     name: str
@@ -42,13 +42,13 @@ class Part(NamedTuple):
     query: Mapping[str, str]
 
 
-class Report(NamedTuple):
+class HtmlReport(NamedTuple):
     content: bytes
     parts: list[str]
 
 
 @dataclass(frozen=True)
-class InFile(Request):
+class InFile(PageRequest):
     """What a page is asked for that goes into a file: its links lead to other parts of that file, or nowhere."""
 
     anchors: Mapping[str, str] = field(default_factory=dict)
@@ -63,20 +63,22 @@ class InFile(Request):
         return NOWHERE
 
 
-def parts() -> list[Part]:
+def parts() -> list[ReportPart]:
     """What a report has, in the order of the navigation: of every list that waits for a decision, one."""
     found = []
     for place in PLACES:
         if place.name not in _SHOWN:
             continue
         if place.name == "review":
-            found += [Part(f"part-review-{tab}", "review", f"Review: {title}", {"tab": tab}) for tab, title in TABS.items()]
+            found += [
+                ReportPart(f"part-review-{tab}", "review", f"Review: {title}", {"tab": tab}) for tab, title in TABS.items()
+            ]
         else:
-            found.append(Part(f"part-{place.name}", place.name, place.title, {}))
+            found.append(ReportPart(f"part-{place.name}", place.name, place.title, {}))
     return found
 
 
-def report(ask: Ask, time_range: str) -> Report:
+def report(ask: Ask, time_range: str) -> HtmlReport:
     """The whole file. Nothing in it can be changed, so whoever asks needs no more than to read."""
     listed = parts()
     anchors = {f"{part.page}?{json.dumps(dict(part.query), sort_keys=True)}": part.name for part in listed}
@@ -98,11 +100,11 @@ def report(ask: Ask, time_range: str) -> Report:
     if len(content) > limits.REPORT_BYTES_MAX:
         allowed = f"a shorter time: the file would have {len(content):,} bytes, and {limits.REPORT_BYTES_MAX:,} are allowed"
         raise InvalidInputError.one("range", time_range, allowed)
-    return Report(content, [part.title for part in listed])
+    return HtmlReport(content, [part.title for part in listed])
 
 
-def _rendered(part: Part, ask: Ask, request: InFile) -> Markup:
-    view: Callable[[Ask, Request], Page] = import_module(f"hardwon.surfaces.web.{part.page}_page").view
+def _rendered(part: ReportPart, ask: Ask, request: InFile) -> Markup:
+    view: Callable[[Ask, PageRequest], WebPage] = import_module(f"hardwon.surfaces.web.{part.page}_page").view
     page = view(ask, request)
     frame: dict[str, Any] = {
         "title": part.title,
@@ -116,7 +118,7 @@ def _rendered(part: Part, ask: Ask, request: InFile) -> Markup:
     return Markup(_TO_NOWHERE.sub("", text))  # noqa: S704  # nosec B704  # it was rendered with everything escaped
 
 
-def _environment(part: Part) -> Environment:
+def _environment(part: ReportPart) -> Environment:
     """The pages' own templates upon another base, with names of charts that no other part has."""
     made = environment().overlay(loader=_OnPart(HERE / "templates"))
     made.globals = {**made.globals, "chart_prefix": f"{part.name}-"}

@@ -13,7 +13,7 @@ from hardwon.errors import ConflictError, InvalidInputError, UnknownRecordError
 from hardwon.records.kinds import AnyRecord, Decision, Fix
 from hardwon.search.rank import headline, outcome_of
 from hardwon.surfaces.web.look import shortened
-from hardwon.surfaces.web.pages import Ask, Form, Page, Request
+from hardwon.surfaces.web.pages import Ask, Form, PageRequest, WebPage
 
 TABS: Final[Mapping[str, str]] = {
     "hypotheses": "Hypotheses",
@@ -41,7 +41,7 @@ _TITLE_CHARS: Final = 140
 
 
 @dataclass(frozen=True)
-class Item:
+class ReviewItem:
     """A record in a list. `why` is what else there is to say of it, `actions` what may be done with it."""
 
     record: AnyRecord
@@ -69,19 +69,19 @@ class Item:
         return ("; ".join(self.record.fix_commands) or self.record.analysis) if isinstance(self.record, Fix) else ""
 
 
-class Pair(NamedTuple):
+class ReviewPair(NamedTuple):
     """Two records that contradict each other, and the decision that says so."""
 
     decision: Decision
-    sides: tuple[Item, ...]
+    sides: tuple[ReviewItem, ...]
 
 
 @dataclass(frozen=True)
 class Listed:
     """One list. `pairs` and `rules` in the tabs that have those instead of records."""
 
-    items: list[Item] = field(default_factory=list)
-    pairs: list[Pair] = field(default_factory=list)
+    items: list[ReviewItem] = field(default_factory=list)
+    pairs: list[ReviewPair] = field(default_factory=list)
     rules: list[Any] = field(default_factory=list)
     next: str | None = None
 
@@ -93,7 +93,7 @@ class Listed:
 # --- what is seen -----------------------------------------------------------------------------------------------------
 
 
-def view(ask: Ask, request: Request) -> Page:
+def view(ask: Ask, request: PageRequest) -> WebPage:
     if request.item:
         return _choosing(ask, request)
     tab = _tab_of(request)
@@ -110,58 +110,60 @@ def view(ask: Ask, request: Request) -> Page:
         "may_decide": ask.may("govern"),
         "can_undo": _undoable(ask, request.query.get("undo", "")),
     }
-    return Page("review.html", context, "Review")
+    return WebPage("review.html", context, "Review")
 
 
-def _tab_of(request: Request) -> str:
+def _tab_of(request: PageRequest) -> str:
     asked = request.query.get("tab", "")
     return asked if asked in TABS else next(iter(TABS))
 
 
-def _order_of(request: Request) -> str:
+def _order_of(request: PageRequest) -> str:
     asked = request.query.get("order", "")
     return asked if asked in ORDERS else next(iter(ORDERS))
 
 
-def _recent(request: Request, at: datetime) -> bool:
+def _recent(request: PageRequest, at: datetime) -> bool:
     return request.since is None or at >= request.since
 
 
-def _hypotheses(ask: Ask, request: Request) -> Listed:
+def _hypotheses(ask: Ask, request: PageRequest) -> Listed:
     return _of_status(ask, request, "hypothesis", ("verify", "publish", "archive", "supersede"))
 
 
-def _verified(ask: Ask, request: Request) -> Listed:
+def _verified(ask: Ask, request: PageRequest) -> Listed:
     return _of_status(ask, request, "verified", ("publish", "archive", "supersede"))
 
 
-def _of_status(ask: Ask, request: Request, status: str, actions: tuple[str, ...]) -> Listed:
+def _of_status(ask: Ask, request: PageRequest, status: str, actions: tuple[str, ...]) -> Listed:
     if _order_of(request) == "helpful":
         found = ask("helpful", status=status, limit=_RANKED_READ)
         credited = [each for each in found if _recent(request, each.record.metadata.context.timestamp)]
         shown = credited[: limits.WEB_REVIEW_SHOWN]
-        return Listed([Item(each.record, actions, helped=each.helped, hindered=each.hindered) for each in shown])
+        return Listed([ReviewItem(each.record, actions, helped=each.helped, hindered=each.hindered) for each in shown])
     cursor = request.query.get("cursor") or None
     page = ask("page", status=status, since=request.since, limit=limits.WEB_REVIEW_SHOWN, cursor=cursor)
-    return Listed([Item(record, actions) for record in page.records], next=page.next)
+    return Listed([ReviewItem(record, actions) for record in page.records], next=page.next)
 
 
-def _stale(ask: Ask, request: Request) -> Listed:
+def _stale(ask: Ask, request: PageRequest) -> Listed:
     actions = ("verify", "archive", "supersede")
     found = [each for each in ask("stale_records", limit=limits.WEB_REVIEW_SHOWN) if _recent(request, each.since)]
-    return Listed([Item(each.record, actions, each.reason, each.since) for each in found])
+    return Listed([ReviewItem(each.record, actions, each.reason, each.since) for each in found])
 
 
-def _contradictions(ask: Ask, request: Request) -> Listed:
+def _contradictions(ask: Ask, request: PageRequest) -> Listed:
     """Those of which both sides are still held to be true."""
     pairs = []
     for decision in ask("decisions", action="contradiction", limit=_DECISIONS_READ):
         if not _recent(request, decision.metadata.context.timestamp):
             continue
         found = map(ask.record, decision.evidence)
-        sides = tuple(Item(each, _next_of(each)) for each in found if each and each.metadata.validation.status != "archived")
+        sides = tuple(
+            ReviewItem(each, _next_of(each)) for each in found if each and each.metadata.validation.status != "archived"
+        )
         if len(sides) > 1:
-            pairs.append(Pair(decision, sides))
+            pairs.append(ReviewPair(decision, sides))
         if len(pairs) == limits.WEB_REVIEW_SHOWN:
             break
     return Listed(pairs=pairs)
@@ -171,17 +173,19 @@ def _next_of(record: AnyRecord) -> tuple[str, ...]:
     return ("verify", "archive") if record.metadata.validation.status == "hypothesis" else ("archive",)
 
 
-def _rules(ask: Ask, request: Request) -> Listed:
+def _rules(ask: Ask, request: PageRequest) -> Listed:
     found = ask("candidate_rules", limit=_RANKED_READ)
     return Listed(rules=[rule for rule in found if _recent(request, rule.last_seen)][: limits.WEB_REVIEW_SHOWN])
 
 
-def _decisions(ask: Ask, request: Request) -> Listed:
+def _decisions(ask: Ask, request: PageRequest) -> Listed:
     found = ask("decisions", limit=limits.WEB_REVIEW_SHOWN)
-    return Listed([Item(each, ("undo",), each.reason) for each in found if _recent(request, each.metadata.context.timestamp)])
+    return Listed(
+        [ReviewItem(each, ("undo",), each.reason) for each in found if _recent(request, each.metadata.context.timestamp)]
+    )
 
 
-_LISTS: Final[Mapping[str, Callable[[Ask, Request], Listed]]] = {
+_LISTS: Final[Mapping[str, Callable[[Ask, PageRequest], Listed]]] = {
     "hypotheses": _hypotheses,
     "verified": _verified,
     "stale": _stale,
@@ -197,32 +201,32 @@ def _undoable(ask: Ask, said: str) -> list[str]:
     return ids[: 2 * limits.WEB_REVIEW_SHOWN] if ask.may("govern") else []
 
 
-def _events_of(ask: Ask, request: Request, done: Iterable[AnyRecord]) -> str:
+def _events_of(ask: Ask, request: PageRequest, done: Iterable[AnyRecord]) -> str:
     """What was decided about each of them by this request, the last first, as `_undoable` reads it."""
     lives = [ask("audit", record_id=record.id) for record in done]
     events = [each.event for life in lives for each in reversed(life) if each.event and each.at >= request.now]
     return ",".join(event.id for event in events if event.kind in ("status", "superseded"))
 
 
-def _choosing(ask: Ask, request: Request) -> Page:
+def _choosing(ask: Ask, request: PageRequest) -> WebPage:
     """Which record replaces another: those that say something like it."""
     record = ask("get", record_id=request.item)
     asked = request.query.get("q", "").strip() or shortened(headline(record), 400)
     hits = ask("recall", query=asked, k=_CHOICES + 1)
     context = {
-        "record": Item(record, ()),
-        "choices": [Item(hit.record, ()) for hit in hits if hit.record.id != record.id][:_CHOICES],
+        "record": ReviewItem(record, ()),
+        "choices": [ReviewItem(hit.record, ()) for hit in hits if hit.record.id != record.id][:_CHOICES],
         "asked": request.query.get("q", ""),
         "tab": _tab_of(request),
         "may_decide": ask.may("govern"),
     }
-    return Page("review_choice.html", context, "Choose what replaces it")
+    return WebPage("review_choice.html", context, "Choose what replaces it")
 
 
 # --- what is decided --------------------------------------------------------------------------------------------------
 
 
-def act(ask: Ask, request: Request, form: Form) -> str:
+def act(ask: Ask, request: PageRequest, form: Form) -> str:
     """Does what the form says with each of its records; what could not be done is told, and the rest is done."""
     action, ids = form.get("action"), list(dict.fromkeys(form.all("id")))
     if action not in ACTIONS:

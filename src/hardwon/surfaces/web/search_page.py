@@ -14,7 +14,7 @@ from hardwon.memory.stats import Stats
 from hardwon.records.kinds import OUTCOMES, STATUSES, AnyRecord
 from hardwon.search.rank import Hit, headline, outcome_of
 from hardwon.search.terms import own_texts
-from hardwon.surfaces.web.pages import KINDS, Ask, Page, Request
+from hardwon.surfaces.web.pages import KINDS, Ask, PageRequest, WebPage
 from hardwon.surfaces.web.snippets import Piece, marked, snippet
 from hardwon.text.terms import query_terms
 
@@ -28,7 +28,7 @@ _NAMES_OFFERED: Final = 50
 _INVALID: Final = 422
 
 
-class Part(NamedTuple):
+class ScorePart(NamedTuple):
     """A named part of a score; `width` is its share of the bar, in percent."""
 
     name: str
@@ -36,7 +36,7 @@ class Part(NamedTuple):
     width: float
 
 
-class Shown(NamedTuple):
+class HitView(NamedTuple):
     """A record as the search shows it. `hit` is None where nothing was asked."""
 
     record: AnyRecord
@@ -44,12 +44,12 @@ class Shown(NamedTuple):
     title: list[Piece]
     snippet: list[Piece]
     hit: Hit | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ScorePart, ...] = ()
 
 
-def view(ask: Ask, request: Request) -> Page:
+def view(ask: Ask, request: PageRequest) -> WebPage:
     said = {name: value.strip() for name, value in request.query.items() if value.strip()}
-    found: list[Shown] = []
+    found: list[HitView] = []
     following, problems = None, list[Problem]()
     try:
         if "q" in said:
@@ -77,13 +77,13 @@ def view(ask: Ask, request: Request) -> Page:
         "limits": limits,
         "k": _count(said),
     }
-    return Page("search.html", context, "Search", _INVALID if problems else 200)
+    return WebPage("search.html", context, "Search", _INVALID if problems else 200)
 
 
 # --- what was asked ---------------------------------------------------------------------------------------------------
 
 
-def _filters(request: Request, said: Mapping[str, str]) -> dict[str, Any]:
+def _filters(request: PageRequest, said: Mapping[str, str]) -> dict[str, Any]:
     """What the form narrows the question by. Times of its own go before the range that all pages share."""
     given: dict[str, Any] = {name: said[name] for name in (*CHOICES, *WORDS) if name in said}
     if "since" not in said and "until" not in said:
@@ -115,7 +115,7 @@ def _count(said: Mapping[str, str]) -> int:
     return min(max(int(asked), 1), limits.WEB_RESULTS_MAX) if re.fullmatch(r"[0-9]{1,4}", asked) else limits.WEB_RESULTS
 
 
-def _answers(ask: Ask, request: Request, said: Mapping[str, str]) -> list[Shown]:
+def _answers(ask: Ask, request: PageRequest, said: Mapping[str, str]) -> list[HitView]:
     then = {"as_of": moment(said["as_of"])} if "as_of" in said else {}
     hits: list[Hit] = ask("recall", query=said["q"], k=_count(said), **then, **_filters(request, said))
     terms = frozenset(query_terms(said["q"]))
@@ -123,7 +123,7 @@ def _answers(ask: Ask, request: Request, said: Mapping[str, str]) -> list[Shown]
     return [_shown(hit.record, terms, hit, whole) for hit in hits]
 
 
-def _browsed(ask: Ask, request: Request, said: Mapping[str, str]) -> tuple[list[Shown], str | None]:
+def _browsed(ask: Ask, request: PageRequest, said: Mapping[str, str]) -> tuple[list[HitView], str | None]:
     more = {"cursor": said["cursor"]} if "cursor" in said else {}
     page = ask("page", limit=_count(said), **more, **_filters(request, said))
     return [_shown(record, frozenset()) for record in page.records], page.next
@@ -132,11 +132,11 @@ def _browsed(ask: Ask, request: Request, said: Mapping[str, str]) -> tuple[list[
 # --- what is shown ----------------------------------------------------------------------------------------------------
 
 
-def _shown(record: AnyRecord, terms: Collection[str], hit: Hit | None = None, whole: float = 1.0) -> Shown:
+def _shown(record: AnyRecord, terms: Collection[str], hit: Hit | None = None, whole: float = 1.0) -> HitView:
     title = " ".join(headline(record)[: 4 * _HEADLINE_CHARS].split())
     short = title if len(title) <= _HEADLINE_CHARS else title[: _HEADLINE_CHARS - 1] + "…"
     below = snippet(_said_besides(record, short), terms)
-    return Shown(
+    return HitView(
         record,
         outcome_of(record),
         marked(short, terms) or [Piece("(nothing said)")],
@@ -167,10 +167,10 @@ def _bare(text: str) -> str:
 _NO_WORD: Final = re.compile(r"[\W_]+")
 
 
-def _parts(hit: Hit, whole: float) -> tuple[Part, ...]:
+def _parts(hit: Hit, whole: float) -> tuple[ScorePart, ...]:
     """The largest first; what lowers a score has no width."""
     ordered = sorted(hit.why.items(), key=lambda part: (-part[1], part[0]))
-    return tuple(Part(name, value, round(100 * max(value, 0.0) / whole, 2)) for name, value in ordered)
+    return tuple(ScorePart(name, value, round(100 * max(value, 0.0) / whole, 2)) for name, value in ordered)
 
 
 def _positive(values: Iterable[float]) -> float:

@@ -17,7 +17,7 @@ _NAME_BYTES: Final = 32
 
 
 @dataclass
-class Session:
+class SignIn:
     """`secret`: the token that it was opened with; None where nobody is asked for one. What the token allows is asked for anew
     with every request, so a session ends when its token does."""
 
@@ -48,18 +48,18 @@ class Sessions:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._open: OrderedDict[str, Session] = OrderedDict()
+        self._open: OrderedDict[str, SignIn] = OrderedDict()
 
-    def begin(self, secret: str | None) -> Session:
+    def begin(self, secret: str | None) -> SignIn:
         now = self._clock()
-        made = Session(secrets.token_urlsafe(_NAME_BYTES), secret, secrets.token_urlsafe(_NAME_BYTES), now, now)
+        made = SignIn(secrets.token_urlsafe(_NAME_BYTES), secret, secrets.token_urlsafe(_NAME_BYTES), now, now)
         with self._lock:
             self._open[made.name] = made
             while len(self._open) > limits.WEB_SESSIONS_MAX:
                 self._open.popitem(last=False)
         return made
 
-    def find(self, name: str | None) -> Session | None:
+    def find(self, name: str | None) -> SignIn | None:
         """None where there is none of that name, or not any more."""
         now = self._clock()
         with self._lock:

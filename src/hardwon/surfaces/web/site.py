@@ -25,25 +25,25 @@ from hardwon.surfaces.rest.guard import (
     WRONG_MEDIA_TYPE,
     WRONG_METHOD,
     RefusedError,
-    Settings,
+    ServerOptions,
     Workers,
     answer_to,
 )
 from hardwon.surfaces.web.look import STATIC, asset, environment
-from hardwon.surfaces.web.pages import RANGES, ROOT, Ask, Download, Form, Page, Place, Request, pairs_of, query_of
-from hardwon.surfaces.web.sessions import Session, Sessions
+from hardwon.surfaces.web.pages import RANGES, ROOT, Ask, Download, Form, NavItem, PageRequest, WebPage, pairs_of, query_of
+from hardwon.surfaces.web.sessions import Sessions, SignIn
 from hardwon.trust.access import Caller, check_access
 
 PLACES: Final = (
-    Place("overview", "Overview"),
-    Place("map", "Map"),
-    Place("search", "Search"),
-    Place("fixes", "Fixes"),
-    Place("episodes", "Episodes"),
-    Place("trajectories", "Trajectories"),
-    Place("review", "Review"),
-    Place("lab", "Context lab"),
-    Place("record", "Record", listed=False),
+    NavItem("overview", "Overview"),
+    NavItem("map", "Map"),
+    NavItem("search", "Search"),
+    NavItem("fixes", "Fixes"),
+    NavItem("episodes", "Episodes"),
+    NavItem("trajectories", "Trajectories"),
+    NavItem("review", "Review"),
+    NavItem("lab", "Context lab"),
+    NavItem("record", "Record", listed=False),
 )
 """Every page, in the order of the navigation. Each is the function `view` of the module `<name>_page`."""
 
@@ -74,7 +74,7 @@ class _Visit(NamedTuple):
     """Somebody who is signed in asks for something. `fresh`: the session was made just now."""
 
     http: HttpRequest
-    session: Session
+    session: SignIn
     caller: Caller
     fresh: bool = False
 
@@ -82,7 +82,7 @@ class _Visit(NamedTuple):
 class Site:
     """The dashboard of one server."""
 
-    def __init__(self, gate: Gate, settings: Settings, workers: Workers) -> None:
+    def __init__(self, gate: Gate, settings: ServerOptions, workers: Workers) -> None:
         self._gate = gate
         self._settings = settings
         self._workers = workers
@@ -130,7 +130,7 @@ class Site:
     def _failed(self, http: HttpRequest, error: Exception) -> Response:
         plain = answer_to(error)
         told = json.loads(bytes(plain.body))
-        page = Page("problem.html", {"problem": told}, told["title"], plain.status_code)
+        page = WebPage("problem.html", {"problem": told}, told["title"], plain.status_code)
         visit = self._visit(http, counted=False)
         headers = {name: value for name, value in plain.headers.items() if name in ("retry-after", "allow")}
         return self._rendered(page, visit, None, headers)
@@ -178,7 +178,7 @@ class Site:
             self._set_cookie(response, visit.session)
         return response
 
-    def _set_cookie(self, response: Response, session: Session | None) -> None:
+    def _set_cookie(self, response: Response, session: SignIn | None) -> None:
         value, age = (session.name, None) if session else ("", 0)
         # Not "strict": a link from a chat or a mail would lead everybody to the sign-in. Whatever changes something is a form,
         # which needs more than the cookie.
@@ -203,7 +203,7 @@ class Site:
         return response
 
     def _sign_in_page(self, wanted: str, status: int) -> Response:
-        page = Page("sign_in.html", {"next": _local(wanted), "refused": status != 200}, "Sign in", status)
+        page = WebPage("sign_in.html", {"next": _local(wanted), "refused": status != 200}, "Sign in", status)
         return self._rendered(page, None, None)
 
     def _sign_out(self, http: HttpRequest, body: bytes) -> Response:
@@ -264,7 +264,7 @@ class Site:
         check_access(visit.caller, "read", said["project"])
         ask = Ask(self._gate, visit.caller, said["project"])
         query = query_of(http.scope["query_string"])
-        request = Request(said["project"], place.name, said.get("item", ""), query, visit.session)
+        request = PageRequest(said["project"], place.name, said.get("item", ""), query, visit.session)
         module = import_module(_module_of(place.name))
         if form is not None:
             if not hasattr(module, "act"):
@@ -291,7 +291,12 @@ class Site:
     # --- pages --------------------------------------------------------------------------------------------------------
 
     def _rendered(
-        self, page: Page, visit: _Visit | None, request: Request | None, headers: dict[str, str] | None = None, mark: str = ""
+        self,
+        page: WebPage,
+        visit: _Visit | None,
+        request: PageRequest | None,
+        headers: dict[str, str] | None = None,
+        mark: str = "",
     ) -> Response:
         project = request.project if request else self._own_project(visit)
         frame: dict[str, Any] = {
@@ -304,7 +309,7 @@ class Site:
             "places": [place for place in self._places.values() if place.listed],
             "projects": self._reachable(visit, project),
             "ranges": list(RANGES),
-            "request": request or (visit and Request(project, "", "", {}, visit.session)),
+            "request": request or (visit and PageRequest(project, "", "", {}, visit.session)),
             "mark": mark,
             "poll_s": limits.WEB_POLL_S,
             "root": ROOT,
@@ -329,7 +334,7 @@ class Site:
             return [project]
 
 
-def cookie_name(settings: Settings) -> str:
+def cookie_name(settings: ServerOptions) -> str:
     """Browsers send cookies to every port of a machine: two servers there would end each other's sessions."""
     return f"{'__Secure-' if settings.tls else ''}{COOKIE}_{settings.port}"
 

@@ -10,7 +10,7 @@ from hardwon.errors import InvalidInputError, UnknownRecordError
 from hardwon.learn.actions import errors_of, pairs_of
 from hardwon.records.kinds import Step, Trajectory
 from hardwon.surfaces.web import look as charts
-from hardwon.surfaces.web.pages import Ask, Page, Request
+from hardwon.surfaces.web.pages import Ask, PageRequest, WebPage
 
 _LISTED: Final = 50
 _SOLUTIONS_SHOWN: Final = 20
@@ -23,7 +23,7 @@ _ERROR_CHARS: Final = 300
 _LARGEST: Final = sys.float_info.max
 
 
-class Told(NamedTuple):
+class StepView(NamedTuple):
     """A text as a page shows it: its beginning, and the rest to unfold where it is long. `cut`: not even there is all of it."""
 
     line: str
@@ -32,13 +32,13 @@ class Told(NamedTuple):
     cut: bool
 
 
-class Shown(NamedTuple):
+class TrajectoryView(NamedTuple):
     """A step of the timeline. `share` is its reward's part of the largest of them; `helped` names the steps whose error it
     got rid of, `failed` those whose error it did not."""
 
     number: int
-    action: Told
-    observation: Told
+    action: StepView
+    observation: StepView
     reward: float
     cumulative: float
     share: float
@@ -47,17 +47,17 @@ class Shown(NamedTuple):
     failed: list[int]
 
 
-def view(ask: Ask, request: Request) -> Page:
+def view(ask: Ask, request: PageRequest) -> WebPage:
     return _one(ask, request) if request.item else _list(ask, request)
 
 
-def _list(ask: Ask, request: Request) -> Page:
+def _list(ask: Ask, request: PageRequest) -> WebPage:
     cursor = request.query.get("cursor") or None
     found = ask("page", kind="trajectory", since=request.since, until=request.until, limit=_LISTED, cursor=cursor)
     error = request.query.get("error", "").strip()
     solutions = ask("solutions", error=error or None, limit=_SOLUTIONS_SHOWN)
     if not (found.records or solutions or cursor or error or ask("page", kind="trajectory", limit=1).records):
-        return Page("trajectories_empty.html", {}, "Trajectories")
+        return WebPage("trajectories_empty.html", {}, "Trajectories")
     context = {
         "trajectories": [(each, _total(each.steps)) for each in found.records],
         "older": request.here(cursor=found.next) if found.next else None,
@@ -65,13 +65,13 @@ def _list(ask: Ask, request: Request) -> Page:
         "solutions": solutions,
         "error": error,
     }
-    return Page("trajectories.html", context, "Trajectories")
+    return WebPage("trajectories.html", context, "Trajectories")
 
 
 # --- one --------------------------------------------------------------------------------------------------------------
 
 
-def _one(ask: Ask, request: Request) -> Page:
+def _one(ask: Ask, request: PageRequest) -> WebPage:
     found = ask("get", record_id=request.item)
     if not isinstance(found, Trajectory):
         raise UnknownRecordError(f"record {request.item} is no trajectory but {found.kind}: its page tells of it")
@@ -88,10 +88,10 @@ def _one(ask: Ask, request: Request) -> Page:
         "errors": sum(bool(step.error) for step in steps),
         "reward_figure": _reward_figure(steps),
     }
-    return Page("trajectory.html", context, "Trajectory")
+    return WebPage("trajectory.html", context, "Trajectory")
 
 
-def _first_step(request: Request, count: int) -> int:
+def _first_step(request: PageRequest, count: int) -> int:
     """From which step on, counted from 0; `from` in the address counts from 1."""
     said = request.query.get("from") or "1"
     if not (said.isascii() and said.isdigit() and len(said) < 10 and 1 <= int(said) <= max(count, 1)):
@@ -99,7 +99,7 @@ def _first_step(request: Request, count: int) -> int:
     return int(said) - 1
 
 
-def _timeline(trajectory: Trajectory) -> list[Shown]:
+def _timeline(trajectory: Trajectory) -> list[TrajectoryView]:
     errors = errors_of(trajectory.steps)
     answers = _answers(trajectory, errors)
     largest = max((abs(step.reward) for step in trajectory.steps), default=0.0)
@@ -110,7 +110,7 @@ def _timeline(trajectory: Trajectory) -> list[Shown]:
         share = abs(step.reward) / largest if largest else 0.0
         said = step.observation.strip()[:_ERROR_CHARS] if error else ""
         told = told_of(step.action), told_of(step.observation)
-        steps.append(Shown(number + 1, *told, step.reward, cumulative, share, said, helped, failed))
+        steps.append(TrajectoryView(number + 1, *told, step.reward, cumulative, share, said, helped, failed))
     return steps
 
 
@@ -124,11 +124,11 @@ def _answers(trajectory: Trajectory, errors: list[str]) -> dict[int, tuple[list[
     return found
 
 
-def told_of(text: str) -> Told:
+def told_of(text: str) -> StepView:
     shown = text.strip()[:_TEXT_CHARS]
     line = shown.partition("\n")[0][:_FOLDED_FROM]
     folded = len(shown) > _FOLDED_FROM or "\n" in shown
-    return Told(line, shown, folded, len(text.strip()) > _TEXT_CHARS)
+    return StepView(line, shown, folded, len(text.strip()) > _TEXT_CHARS)
 
 
 def _total(steps: Iterable[Step]) -> float:
@@ -143,7 +143,7 @@ def _bounded(value: float) -> float:
     return max(-_LARGEST, min(_LARGEST, value))
 
 
-def _reward_figure(steps: list[Shown]) -> charts.Figure:
+def _reward_figure(steps: list[TrajectoryView]) -> charts.Figure:
     """Each step's reward as a bar, and what it all comes to as a line; of very many steps, evenly chosen ones."""
     every = (len(steps) - 1) // _STEPS_DRAWN + 1
     drawn = steps[::every]
