@@ -166,12 +166,12 @@ LOG_KEPT_BYTES: Final = 64 * MIB
 # How long a fork waits for other threads of the process to finish their statements.
 FORK_WAIT_S: Final = 10.0
 
+# How long a process that ends waits for its daemon threads to finish their statements, so that no log stays beside a
+# memory. A write takes milliseconds; nobody notices a quarter of a second.
 EXIT_WAIT_S: Final = 0.25
-"""How long a process that ends waits for its daemon threads to finish their statements, so that no log stays beside a memory. A
-write takes milliseconds; nobody notices a quarter of a second."""
 
+# How long a daemon thread waits before it begins anew while the process ends: by then the process is gone.
 EXIT_PAUSE_S: Final = 2.0
-"""How long a daemon thread waits before it begins anew while the process ends: by then the process is gone."""
 
 # --- a PostgreSQL server ------------------------------------------------------------------------------------------
 
