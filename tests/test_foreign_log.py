@@ -322,6 +322,30 @@ def test_a_restore_that_was_killed_before_its_log_was_folded_in(tmp_path: Path, 
     assert facts_in(tmp_path / "x") == expected
 
 
+def test_each_transaction_draws_one_number_that_follows_the_one_before(tmp_path: Path) -> None:
+    write(tmp_path, "x", "Port 1 is open.")
+    script = """
+        m = Memory("x")
+        m.record_fact("Port 2 is open.", "observation")
+        with m._store.write("default") as writer:
+            pass  # which changes nothing
+        m.archive(m.record_fact("Port 3 is open.", "observation").id, "of no use")
+        m.rebuild()
+        with m._store.write("default") as writer:  # as before the file is compacted
+            writer.clean_index()
+            writer.count_as_changed()
+        m.record_fact("Port 4 is open.", "observation")
+    """
+    killed(tmp_path, script)
+    path = tmp_path / "x" / "memory.db"
+    log = sqlite_log._Log.read(path.with_name("memory.db-wal"), checked=True)
+    assert log is not None
+    drawn = list(dict.fromkeys(log.numbers))
+    assert len(drawn) > 5
+    assert [number.before for number in drawn] == [sqlite_log._number_in_file(path), *(number.own for number in drawn[:-1])]
+    assert len(facts_in(tmp_path / "x")) == 4
+
+
 def test_compacting_leaves_a_log_of_the_file(tmp_path: Path) -> None:
     write(tmp_path, "x", *(f"Port {n} is open." for n in range(9)))
     script = """

@@ -603,7 +603,7 @@ def test_a_reward_below_zero_is_a_failure_whatever_the_text_looks_like(memory: M
     assert "found nothing of that name" in advice.message.lower()
     here = [{"action": "open x", "observation": "an empty page", "reward": -0.5}] * 2
     assert memory.advise("open x", steps=here).verdict == "blocked"
-    assert memory.advise("open x", steps=[{**step, "reward": 0.0} for step in here]).verdict == "ok"
+    assert memory.advise("open x", steps=[{**step, "reward": 0.0} for step in here]).verdict != "blocked"
     ended_well: list[dict[str, Any]] = [
         {"action": "run", "observation": ERROR.format(1)},
         {"action": "wait a minute", "observation": "nothing new", "reward": -1.0},

@@ -30,8 +30,8 @@ from hardwon.capture.tests import RanTest
 from hardwon.errors import HardwonError
 from hardwon.fixes.adopt import adopt_fix_history, adopt_knowledge_base
 from hardwon.fixes.ai_memory import AIMemory
-from hardwon.outside import llm
 from hardwon.outside.embedders import CallableEmbedder, EndpointEmbedder
+from hardwon.outside.llm import ChatModel
 from hardwon.records.kinds import Event
 from hardwon.search.terms import Filters
 from hardwon.surfaces import client
@@ -453,16 +453,36 @@ def _answering(data: bytes) -> Iterator[socket.socket]:
         thread.join(_ANSWER_S)
 
 
+@contextmanager
+def _served(data: bytes) -> Iterator[str]:
+    """The address of a server that answers one request with these bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(_ANSWER_S)
+
+        def answer() -> None:
+            with suppress(OSError):
+                theirs, _ = listening.accept()
+                with theirs:
+                    theirs.recv(65536)
+                    theirs.sendall(data)
+                    theirs.shutdown(socket.SHUT_WR)
+                    while theirs.recv(65536):
+                        pass
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        thread.join(_ANSWER_S)
+
+
 def _model_answers(data: bytes) -> None:
-    with mock.patch.object(llm, "_connection", side_effect=lambda *_: _answering(data)):
-        llm.ChatModel("http://localhost:1/v1", "model", "key-of-somebody-0123456789", timeout_s=_ANSWER_S).complete(
-            "system", "user"
-        )
+    with _served(data) as address:
+        ChatModel(address, "model", "key-of-somebody-0123456789", timeout_s=_ANSWER_S).complete("system", "user")
 
 
 def _embedder_answers(data: bytes) -> None:
-    with mock.patch.object(llm, "_connection", side_effect=lambda *_: _answering(data)):
-        EndpointEmbedder("http://localhost:1/v1", "model", dimension=3, timeout_s=_ANSWER_S).embed(["one", "two"])
+    with _served(data) as address:
+        EndpointEmbedder(address, "model", dimension=3, timeout_s=_ANSWER_S).embed(["one", "two"])
 
 
 def _server_answers(data: bytes) -> None:
@@ -673,7 +693,7 @@ MEMORY_TARGETS: Final = (
         _requests,
         _requested,
     ),
-    Target("LLM answer", ("hardwon.outside.llm",), "bytes", _model_replies, by(_model_answers)),
+    Target("LLM answer", ("hardwon.outside.llm", "hardwon.outside.http"), "bytes", _model_replies, by(_model_answers)),
     Target("embedding answer", ("hardwon.outside.embedders",), "bytes", _vector_replies, by(_embedder_answers)),
     Target("server's answer", ("hardwon.surfaces.client",), "bytes", _server_replies, by(_server_answers)),
     Target(

@@ -103,11 +103,16 @@ def add_by_turns(
     lines: Sequence[Line], first: Collection[Line], places: Mapping[str, int], pools: Mapping[str, int], budget: Budget
 ) -> None:
     """As many of the lines as there is room for, each source's first before any one's second. `first` are looked at before
-    the others; `places` is how many of a sort are said, `pools` how many tokens those of a pool may have together."""
+    the others; what was only claimed comes after everything that was recorded. `places` is how many of a sort are said,
+    `pools` how many tokens those of a pool may have together."""
     free, left = dict(places), dict(pools)
-    order = sorted(enumerate(lines), key=lambda pair: pair[1] not in first)
+    ordered = sorted(enumerate(lines), key=lambda pair: pair[1] not in first)
+    claimed = [pair for pair in ordered if pair[1].only_claimed]
+    order = [pair for pair in ordered if not pair[1].only_claimed]
     turn = 0
-    while order:
+    while order or claimed:
+        if not order:
+            order, claimed, turn = claimed, [], 0
         waiting = []
         for place, line in order:
             if budget.turn_of(line.only_source) > turn:

@@ -80,7 +80,7 @@ class SqliteWriter(SqlWriter):
         super().__init__(SqliteSession(connection), SQLITE)
         self._connection = connection
         self._relaxed = False
-        self._before = connection.total_changes()
+        self._changes_before = connection.total_changes()
 
     def may_govern(self, project: str) -> bool:  # noqa: ARG002  # whoever may write to the file may do everything
         return True
@@ -218,12 +218,12 @@ class SqliteWriter(SqlWriter):
         """Before it is kept."""
         if self._relaxed:
             self._connection.execute("INSERT INTO record_text (record_text, rank) VALUES ('secure-delete', 1)")
-        if self._connection.total_changes() != self._before:
-            self.draw_number()
+        if self._connection.total_changes() != self._changes_before:
+            draw_number(self._connection)
 
-    def draw_number(self) -> None:
-        """By which the log is known that this transaction, and whatever changes the file after it, is written to."""
-        draw_number(self._connection)
+    def count_as_changed(self) -> None:
+        """Draws a number in any case, for what changes the file after this transaction without one."""
+        self._changes_before = -1
 
     def set_embedder(self, project: str, name: str, dimension: int) -> None:
         vectors.set_embedder(self.session, project, name, dimension)
@@ -541,7 +541,7 @@ class SqliteStore(SqlStore):
     def shrink(self) -> None:
         with _WriteTransaction(self) as writer:
             writer.clean_index()
-            writer.draw_number()  # VACUUM itself draws none
+            writer.count_as_changed()  # VACUUM draws no number
         with self._connected() as connection:
             connection.execute("VACUUM").fetchall()
         self.finish_erasure()

@@ -111,7 +111,8 @@ _EIGHT_BYTES: Final = 2**62  # always so many, so that the row stays where it is
 
 
 def draw_number(connection: apsw.Connection) -> None:
-    """By which `sqlite_log` tells which log is which file's. In a transaction, before it is kept."""
+    """By which `sqlite.log` tells which log is which file's. In a transaction, before it is kept, and only once: a second one
+    would follow a number that no file ever had."""
     number = int.from_bytes(os.urandom(4), "big") % NUMBER_MAX + 1
     connection.execute(
         "INSERT INTO state (project_id, name, value) VALUES ('', ?1, ?2) "
