@@ -150,7 +150,7 @@ WALK: tuple[tuple[str, ...], ...] = (
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MARK = re.compile(r"hardwon-memory [0-9a-f]{16}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
-_OF_THE_PLACE = {"location", "size_bytes", "before_bytes", "after_bytes", "memory", "tokens"}
+_OF_THE_PLACE = frozenset("location size_bytes before_bytes after_bytes memory tokens first_us last_us next".split())
 
 
 def walked(location: str) -> list[Any]:
