@@ -37,7 +37,7 @@ def states_of(number: int, count: int) -> list[int]:
     return [number * STATES_OF_ONE_WORKLOAD + state for state in range(count)]
 
 
-def first_findings_in(workload: type[Workload], most: int = 12) -> list[str]:
+def first_findings_in(workload: type[Workload], most: int = 60) -> list[str]:
     """What is found in the first workload of a kind in which anything is."""
     numbers = (WORKLOADS.index(workload) + turn * len(WORKLOADS) for turn in range(most))
     return next((found for number in numbers if (found := run(SEED, states_of(number, 50)).findings)), [])
