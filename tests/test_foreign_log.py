@@ -311,6 +311,8 @@ def test_a_restore_that_was_killed_before_its_log_was_folded_in(tmp_path: Path, 
     last = "n = Memory('x'); n.record_fact('Port 5 is open.', 'observation')" if moment == "before others" else ""
     script = f"""
         import apsw
+        from hardwon import limits
+        limits.BUSY_TIMEOUT_MS = 200  # nobody gives way here
         {first}
         reader = apsw.Connection("x/memory.db")  # keeps the log from being folded in
         reader.execute("BEGIN; SELECT count(*) FROM record").fetchall()
