@@ -674,6 +674,8 @@ def test_an_interactive_program_has_a_terminal(screens: list[Screen]) -> None:
     screen.await_(b"terminals True True True True\r\n")
     screen.await_(b"size 90 40\r\n")
     screen.await_(b"Your name? ")
+    screen.resize(50, 119)  # a signal between the question and the reading of the answer is noticed with the next one only
+    time.sleep(1)
     screen.resize(50, 120)
     screen.await_(b"resized 120 50\r\n")
     screen.keys(b"Ada\r")
